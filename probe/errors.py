@@ -1,0 +1,29 @@
+"""The error tree of sinkprobe. A message is one line: what was expected, what was found, where.
+
+Only the command line turns these into exit codes. Inside a call nothing here is ever raised into
+the session; there a failure becomes a fault in the trace.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ProbeError", "ScenarioError", "TraceError", "UsageError"]
+
+
+class ProbeError(Exception):
+    """Base of every error sinkprobe raises on purpose. ``exit_code`` is what the command line returns."""
+
+    exit_code: int = 1
+
+
+class TraceError(ProbeError):
+    """A trace can't be read at all; what can be read in part is reported as incomplete instead."""
+
+
+class ScenarioError(ProbeError):
+    """A scripted call is described wrongly, or did not come to its end."""
+
+
+class UsageError(ProbeError):
+    """What was asked for can't be done as asked: a wrong combination of arguments or values."""
+
+    exit_code: int = 2
