@@ -10,7 +10,7 @@ __all__ = ["ProbeError", "ScenarioError", "TraceError", "UsageError"]
 
 
 class ProbeError(Exception):
-    """Base of every error sinkprobe raises on purpose. ``exit_code`` is what the command line returns."""
+    """Base of every error sinkprobe raises on purpose; ``exit_code`` is for the command line."""
 
     exit_code: int = 1
 
