@@ -16,8 +16,9 @@ Positions
     at its boundary, once for everything captured and once for everything the sources accepted,
     across segments, speeches and swapped sources. Ranges are half open.
 
-Content is matched inside the taps: `Pushed.captured` says which captured samples a push was made
-of, `Sent.start_sample` says which pushed samples left the source. A trace holds no audio and no words.
+Content is matched inside the taps: `FramePushed.captured` says which captured samples a push was
+made of, `RunSent.start_sample` says which pushed samples left the source. A trace holds no audio
+and no words.
 """
 
 from __future__ import annotations
@@ -48,15 +49,17 @@ class Header:
     boundaries: list[Boundary] = field(default_factory=list)
     """Boundaries the probe was asked to tap; `Tapped` says when each really was."""
     missing: dict[str, str] = field(default_factory=dict)
-    """What this release or this attachment cannot show: name of the signal or boundary to reason."""
+    """What this release or this attachment cannot show: the signal or boundary, and why."""
     runtime: dict[str, str] = field(default_factory=dict)
-    """``language``, ``language_version``, ``platform``, ``livekit``, ``livekit_agents``, ``probe``."""
+    """``language``, ``language_version``, ``platform``, ``livekit``, ``livekit_agents``,
+    ``probe``."""
     options: dict[str, Any] = field(default_factory=dict)
     """What decides interruptions, as in `OptionsChanged`; empty if the session is not started."""
     labels: dict[str, str] = field(default_factory=dict)
     """The user's own labels (job, room, …)."""
     run: dict[str, Any] | None = None
-    """Of a scripted call: ``scenario``, ``pacing``, ``frame_ms``, ``rate_hz``, ``reply_ms``, ``at``."""
+    """Of a scripted call: ``scenario``, ``pacing``, ``frame_ms``, ``rate_hz``, ``reply_ms``,
+    ``at``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ class FrameCaptured:
     speech: str | None = None
     """``session.current_speech`` when the frame came; ``None`` where code feeds the sink itself."""
     end: CallEnd | None = None
-    """How the call ended; ``None`` while it runs: a `CaptureEnded` follows, or the trace was cut."""
+    """How the call ended; ``None`` while it runs: a `CaptureEnded` follows, or the trace is cut."""
     ended_ns: int | None = None
     error: str | None = None
     """Name of the exception's type where the call raised."""
@@ -178,15 +181,16 @@ class FramePushed:
     """Number of the push in this trace, from 1."""
     source: int
     start_sample: int
-    """Position among the *accepted* samples of the trace; of a refused frame, where it would have begun."""
+    """Position among the *accepted* samples of the trace; of a refused frame, where it would have
+    begun."""
     samples: int
     rate_hz: int
     channels: int
     accepted: bool = True
     """False where the source raised or was closed: nothing of the frame got in."""
     captured: list[tuple[int | None, int]] | None = None
-    """What it was made of, in order: ``(captured start_sample, samples)``; a start of ``None`` is audio
-    that was never seen at captured. Adds up to ``samples``. ``None``: not decided yet, a
+    """What it was made of, in order: ``(captured start_sample, samples)``; a start of ``None`` is
+    audio that was never seen at captured. Adds up to ``samples``. ``None``: not decided yet, a
     `PushMatched` follows."""
     ambiguous_samples: int = 0
     """How many of its samples were placed by flow order and time because content could not tell."""
@@ -258,7 +262,7 @@ class RunSent:
     """When its last block left, plus the time of one block (half open)."""
     source: int
     start_sample: int | None
-    """Position of the first sample among the pushed; ``None``: audio that was never seen at pushed."""
+    """Position of the first sample among the pushed; ``None``: audio never seen at pushed."""
     samples: int
     block_offset_samples: int = 0
     """Where in its first block the run begins."""
@@ -396,9 +400,10 @@ class ItemCommitted:
 class OptionsChanged:
     """The options that decide interruptions, whole, at the start and whenever they change.
 
-    Keys: ``allow_interruptions``, ``min_duration_s``, ``min_words``, ``false_interruption_timeout_s``,
-    ``resume_false_interruption``, ``aec_warmup_s``, ``turn_detection``, ``interruption_model``,
-    ``can_pause``. A key the release does not have is left out.
+    Keys: ``allow_interruptions``, ``min_duration_s``, ``min_words``,
+    ``false_interruption_timeout_s``, ``resume_false_interruption``, ``aec_warmup_s``,
+    ``turn_detection``, ``interruption_model``, ``can_pause``. A key the release does not have is
+    left out.
     """
 
     NAME: ClassVar[str] = "options"
@@ -409,7 +414,7 @@ class OptionsChanged:
 
 @dataclass(frozen=True, slots=True)
 class LoopStalled:
-    """The session's loop did not run from ``at_ns`` to ``until_ns``: stamps taken on it are late."""
+    """The session's loop stood still from ``at_ns`` to ``until_ns``: stamps taken on it are late."""
 
     NAME: ClassVar[str] = "stalled"
 
@@ -442,7 +447,8 @@ class Faulted:
     """The probe itself failed at something; the call was not touched.
 
     Kinds: ``tap_raised``, ``events_lost`` (buffer full), ``wire_hole`` (the reading missed blocks),
-    ``write_failed``, ``write_slow``, ``audio_forgotten`` (content dropped before it could be matched).
+    ``write_failed``, ``write_slow``, ``audio_forgotten`` (content dropped before it could be
+    matched).
     """
 
     NAME: ClassVar[str] = "fault"
@@ -490,7 +496,7 @@ class Trailer:
     """``closed`` by the user, ``session_closed``, ``exit``."""
 
 
-Event = Union[
+Event = Union[  # noqa: UP007 - a list of names reads better than a row of bars
     Header, Tapped, Untapped, FrameCaptured, CaptureEnded, SinkMarked, PlaybackReported,
     FramePushed, PushEnded, PushMatched, QueueCleared, SourceClosed, RunSent, SilenceInserted,
     SpeechCreated, InterruptCalled, SpeechCommitted, SpeechDone, StateChanged, OverlapJudged,
@@ -498,5 +504,5 @@ Event = Union[
     ControlStarted, Faulted, SizeBounded, SumsKept, Trailer,
 ]  # fmt: skip
 
-EVENTS: dict[str, type[Event]] = {cls.NAME: cls for cls in Event.__args__}  # type: ignore[attr-defined]  # typing has no public way to list a union
+EVENTS: dict[str, type[Event]] = {cls.NAME: cls for cls in Event.__args__}  # type: ignore[attr-defined]
 """Wire name to class, every event of schema 1."""
