@@ -414,7 +414,7 @@ class OptionsChanged:
 
 @dataclass(frozen=True, slots=True)
 class LoopStalled:
-    """The session's loop stood still from ``at_ns`` to ``until_ns``: stamps taken on it are late."""
+    """The session's loop stood still from ``at_ns`` to ``until_ns``; its stamps are late."""
 
     NAME: ClassVar[str] = "stalled"
 
