@@ -1,0 +1,341 @@
+"""What differs between LiveKit releases, found by looking and never by version number.
+
+The only module that knows private names. Everything here answers with "not known" rather than
+raise, so that an unknown release is tapped as far as it can be.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from importlib import metadata
+from types import FrameType
+from typing import Any, get_args
+
+from livekit import rtc
+from livekit.agents import AgentSession
+from livekit.agents.voice import events as voice_events
+from livekit.agents.voice.io import AudioOutput
+from livekit.agents.voice.speech_handle import SpeechHandle
+
+from probe.trace.events import InterruptedBy
+
+__all__ = [
+    "chain",
+    "commit_future",
+    "find_source",
+    "interrupted_by",
+    "interruption_options",
+    "is_session",
+    "missing",
+    "output_is_tappable",
+    "queue_ms",
+    "running_speeches",
+    "runtime",
+    "speaking",
+    "started",
+]
+
+_LONGEST_CHAIN = 64
+"""Links followed before a chain is taken for a ring."""
+
+
+def is_session(candidate: Any) -> bool:
+    """Whether ``candidate`` is a LiveKit agent session."""
+    return isinstance(candidate, AgentSession)
+
+
+def started(session: Any) -> bool:
+    """Whether the session runs, or is on its way: replies may hold its sink already."""
+    return getattr(session, "_activity", None) is not None or bool(
+        getattr(session, "_started", False)
+    )
+
+
+def runtime() -> dict[str, str]:
+    """Versions of what records: language, platform, libraries. A library that is not installed as
+    a distribution is left out."""
+    found = {
+        "language": "python",
+        "language_version": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}".strip().lower(),
+    }
+    for key, distribution in (
+        ("livekit", "livekit"),
+        ("livekit_agents", "livekit-agents"),
+        ("probe", "sinkprobe"),
+    ):
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            found[key] = metadata.version(distribution)
+    return found
+
+
+# -- the chain and its source --
+
+
+def chain(head: Any) -> Iterator[Any]:
+    """The links from ``head`` down to the leaf, both included."""
+    link = head
+    for _ in range(_LONGEST_CHAIN):
+        if link is None:
+            return
+        yield link
+        try:
+            link = link.next_in_chain
+        except Exception:
+            return
+
+
+def find_source(head: Any) -> tuple[Any, rtc.AudioSource] | None:
+    """The lowest link that holds an `rtc.AudioSource`, and that source; None where there is none.
+
+    Sinks of LiveKit and of users keep it under different names, so the attributes are looked
+    through, LiveKit's own name first.
+    """
+    for link in reversed(list(chain(head))):
+        attributes = dict(getattr(link, "__dict__", {}))
+        named = attributes.pop("_audio_source", None)
+        for value in (named, *attributes.values()):
+            if isinstance(value, rtc.AudioSource):
+                return link, value
+    return None
+
+
+_QUEUE_SIZE = re.compile(r"AudioSource\([^)]*queue_size_ms\s*=\s*(\d+)")
+
+
+def queue_ms(link: Any, source: Any) -> int | None:
+    """Capacity of the source's native queue in ms, or None where it can't be known.
+
+    The source does not keep the figure; it is read from the constructor of the link that made it.
+    """
+    try:
+        written = _QUEUE_SIZE.search(inspect.getsource(type(link).__init__))
+    except (OSError, TypeError):
+        return None
+    return int(written.group(1)) if written else None
+
+
+def output_is_tappable(output: Any) -> bool:
+    """Whether ``session.output`` hands out its sink through a property that can be wrapped."""
+    return isinstance(inspect.getattr_static(type(output), "audio", None), property)
+
+
+# -- speeches --
+
+
+class _PublicSpeaking:
+    """The attribute path of `speaking`, over what the session offers in public."""
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+
+    @property
+    def _activity(self) -> _PublicSpeaking:
+        return self
+
+    @property
+    def _current_speech(self) -> Any:
+        handle = self._session.current_speech
+        return None if handle is None else _PublicHandle(handle)
+
+
+class _PublicHandle:
+    def __init__(self, handle: Any) -> None:
+        self._id = handle.id
+
+
+def speaking(session: Any) -> Any:
+    """An object on which ``_activity._current_speech._id`` is the id of the current speech.
+
+    ``_activity`` and ``_current_speech`` may be None. The session itself, where it has that path;
+    read directly it costs a tenth of the public property.
+    """
+    activity = getattr(session, "_activity", None)
+    direct = hasattr(session, "_activity") and hasattr(SpeechHandle, "id")
+    if activity is not None:
+        direct = direct and hasattr(activity, "_current_speech")
+    if direct and "_id" in SpeechHandle.id.fget.__code__.co_names:  # type: ignore[attr-defined]
+        return session
+    return _PublicSpeaking(session)
+
+
+def running_speeches(session: Any) -> list[Any]:
+    """Handles of the speeches the session already has: playing, paused, queued or prepared."""
+    activity = getattr(session, "_activity", None)
+    handles = [getattr(session, "current_speech", None)]
+    if activity is not None:
+        queued = list(getattr(activity, "_speech_q", ()))
+        handles.extend(entry[-1] if isinstance(entry, tuple) else entry for entry in queued)
+        handles.extend(list(getattr(activity, "_background_speeches", ())))
+        for holder in ("_preemptive_generation", "_paused_speech"):
+            held = getattr(activity, holder, None)
+            for name in ("speech_handle", "handle"):
+                held = getattr(held, name, held)
+            handles.append(held)
+    known: dict[int, Any] = {}
+    for handle in handles:
+        if isinstance(handle, SpeechHandle) and not handle.done():
+            known.setdefault(id(handle), handle)
+    return list(known.values())
+
+
+def commit_future(handle: Any) -> Any:
+    """The future that is done once the speech is interrupted, or None where there is none."""
+    future = getattr(handle, "_interrupt_fut", None)
+    return future if hasattr(future, "add_done_callback") else None
+
+
+_SOURCES: dict[str, InterruptedBy] = {
+    "audio_activity": "activity",
+    "user_turn": "transcript",
+    "programmatic": "programmatic",
+}
+
+_CALLERS: dict[str, InterruptedBy] = {
+    "_interrupt_by_audio_activity": "activity",
+    "_on_input_speech_started": "activity",
+    "_interrupt_paused_speech": "transcript",
+    "_cancel_speech_pause": "transcript",
+    "_user_turn_completed_task": "transcript",
+    "_user_turn_completed_impl": "transcript",
+    "on_end_of_turn": "transcript",
+    "on_final_transcript": "transcript",
+}
+"""Functions of the session's activity that interrupt a speech, on any release."""
+
+_FRAMEWORK = "livekit."
+
+
+def _says_source() -> bool:
+    try:
+        return "source" in inspect.signature(SpeechHandle.interrupt).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+_INTERRUPT_SAYS_SOURCE = _says_source()
+
+
+def interrupted_by(kwargs: dict[str, Any], depth: int = 1) -> InterruptedBy | None:
+    """Who asks a speech to stop, from within a replacement of its `interrupt`.
+
+    ``kwargs`` are those of the call; ``depth`` is how many Python frames lie between the caller of
+    `interrupt` and the caller of this function. Where the release says it, that is the answer;
+    elsewhere the calling code is looked up: the nearest function known to interrupt on activity
+    or on a transcript, unless code outside the framework stands before it.
+    """
+    if _INTERRUPT_SAYS_SOURCE:
+        return _SOURCES.get(kwargs.get("source", "programmatic"))
+    frame: FrameType | None = sys._getframe(depth)
+    while frame is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(_FRAMEWORK):
+            by = _CALLERS.get(frame.f_code.co_name)
+            if by is not None:
+                return by
+        elif not module.startswith("probe."):
+            return "programmatic"
+        frame = frame.f_back
+    return "programmatic"
+
+
+# -- options --
+
+
+def interruption_options(session: Any) -> dict[str, Any]:
+    """What decides interruptions, with the keys of `OptionsChanged`; what this release does not
+    have, or can't be read now, is left out."""
+    found: dict[str, Any] = {}
+    options = getattr(session, "options", None)
+    activity = getattr(session, "_activity", None)
+    if options is None:
+        return found
+    grouped = _attribute(options, "interruption")
+
+    def option(key: str, in_group: str, flat: str) -> None:
+        if isinstance(grouped, dict):
+            if in_group in grouped:
+                found[key] = _plain(grouped[in_group])
+        elif hasattr(options, flat):
+            found[key] = _plain(getattr(options, flat))
+
+    option("allow_interruptions", "enabled", "allow_interruptions")
+    option("min_duration_s", "min_duration", "min_interruption_duration")
+    option("min_words", "min_words", "min_interruption_words")
+    option(
+        "false_interruption_timeout_s", "false_interruption_timeout", "false_interruption_timeout"
+    )
+    option("resume_false_interruption", "resume_false_interruption", "resume_false_interruption")
+    if hasattr(options, "aec_warmup_duration"):
+        found["aec_warmup_s"] = _plain(options.aec_warmup_duration)
+    # an agent overrides its session
+    allowed = _attribute(activity, "allow_interruptions")
+    if isinstance(allowed, bool):
+        found["allow_interruptions"] = allowed
+    for owner, name in (
+        (activity, "turn_detection"),
+        (activity, "_turn_detection"),
+        (session, "turn_detection"),
+    ):
+        if hasattr(owner, name):
+            found["turn_detection"] = _plain(_attribute(owner, name))
+            break
+    model = _model_on(session, activity, grouped)
+    if model is not None:
+        found["interruption_model"] = model
+    sink = _attribute(_attribute(session, "output"), "audio")
+    if sink is not None:
+        found["can_pause"] = bool(_attribute(sink, "can_pause"))
+    return found
+
+
+def _model_on(session: Any, activity: Any, grouped: Any) -> bool | None:
+    enabled = _attribute(activity, "_interruption_detection_enabled")
+    if isinstance(enabled, bool):
+        return enabled
+    mode = grouped.get("mode") if isinstance(grouped, dict) else None
+    if mode is None:
+        mode = _attribute(session, "interruption_detection")
+    return {"adaptive": True, "vad": False}.get(mode) if isinstance(mode, str) else None
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    try:
+        return getattr(owner, name, None)
+    except Exception:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    # detectors and the like: which one it is, nothing of what it holds
+    return type(value).__name__
+
+
+# -- what this release can't show --
+
+
+def missing(session: Any) -> dict[str, str]:
+    """Signals this release does not have, each with the reason in one line."""
+    lacking: dict[str, str] = {}
+    if not hasattr(AudioOutput, "on_playback_started"):
+        lacking["playback_started"] = "sinks of this release do not report it"
+    if not hasattr(AudioOutput, "on_playback_progressed"):
+        lacking["playback_progressed"] = "sinks of this release do not report it"
+    if not hasattr(AudioOutput, "pause"):
+        lacking["pause"] = "sinks of this release can't pause"
+    known = get_args(getattr(voice_events, "EventTypes", None))
+    for event in ("speech_created", "overlapping_speech", "agent_false_interruption", "close"):
+        if known and event not in known:
+            lacking[event] = "sessions of this release have no such event"
+    if not _INTERRUPT_SAYS_SOURCE:
+        lacking["interrupt_source"] = "not said by this release; told from the calling code"
+    if not output_is_tappable(getattr(session, "output", None)):
+        lacking["captured"] = "session.output of this release hands out its sink in another way"
+    return lacking

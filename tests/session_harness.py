@@ -1,0 +1,146 @@
+"""A small scripted session for tests of the taps: real `AgentSession`, a leaf that notes its calls.
+
+Run in a child process. Nothing here needs models, a room or a network, and it runs on every
+release the probe knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import numpy as np
+from livekit import rtc
+from livekit.agents import Agent, AgentSession
+from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
+
+RATE = 24_000
+
+
+def frame(start: int, samples: int = 480, rate: int = RATE) -> rtc.AudioFrame:
+    """Sample k has value k."""
+    content = np.arange(start, start + samples).astype(np.int16)
+    return rtc.AudioFrame(content.tobytes(), rate, 1, samples)
+
+
+async def frames(
+    count: int, *, first: int = 0, pause: float = 0.0
+) -> AsyncIterator[rtc.AudioFrame]:
+    for k in range(count):
+        yield frame(first + k * 480)
+        if pause:
+            await asyncio.sleep(pause)
+
+
+class Leaf(AudioOutput):
+    """Notes every call with its frame's first sample; plays at once, or when told to."""
+
+    def __init__(self, *, gate: asyncio.Event | None = None, finish_inside: bool = False) -> None:
+        super().__init__(
+            label="leaf", capabilities=AudioOutputCapabilities(pause=True), sample_rate=RATE
+        )
+        self.calls: list[Any] = []
+        self.gate = gate
+        self.finish_inside = finish_inside
+        self.hold = False
+        self.captured = 0
+
+    async def capture_frame(self, frame: rtc.AudioFrame) -> None:
+        self.calls.append(["capture", int(np.frombuffer(frame.data, dtype=np.int16)[0])])
+        if self.gate is not None:
+            await self.gate.wait()
+        await super().capture_frame(frame)
+        self.captured += 1
+        if self.captured == 1 and hasattr(self, "on_playback_started"):
+            self.on_playback_started(created_at=1.0)
+        if self.finish_inside:
+            AudioOutput.flush(self)
+            self.on_playback_finished(playback_position=0.02, interrupted=False)
+
+    def flush(self) -> None:
+        self.calls.append(["flush"])
+        super().flush()
+        if self.captured and not self.hold and not self.finish_inside:
+            self.finish(interrupted=False)
+
+    def finish(self, *, interrupted: bool) -> None:
+        captured, self.captured = self.captured, 0
+        self.on_playback_finished(playback_position=captured * 0.02, interrupted=interrupted)
+
+    def clear_buffer(self) -> None:
+        self.calls.append(["clear"])
+        if self.captured:
+            self.finish(interrupted=True)
+
+    def pause(self) -> None:
+        self.calls.append(["pause"])
+        super().pause()
+
+    def resume(self) -> None:
+        self.calls.append(["resume"])
+        super().resume()
+
+
+class Greeter(Agent):
+    """Says a greeting as it enters."""
+
+    def __init__(self, greeting: Callable[[], AsyncIterator[rtc.AudioFrame]] | None = None) -> None:
+        super().__init__(instructions="scripted")
+        self._greeting = greeting
+
+    async def on_enter(self) -> None:
+        if self._greeting is not None:
+            self.session.say("hello there", audio=self._greeting())
+
+
+class Recorder:
+    """Stands where the recorder does: a list."""
+
+    def __init__(self) -> None:
+        self.records: list[Any] = []
+        self.faults: list[tuple[str, str]] = []
+
+    def put(self, record: Any) -> None:
+        self.records.append(record)
+
+    def fault(self, kind: str, detail: str = "", count: int = 1) -> None:
+        self.faults.append((kind, detail))
+
+    def named(self, name: str) -> list[Any]:
+        """Events of that wire name, or raw calls of that kind."""
+        return [
+            record
+            for record in self.records
+            if (record[0] if isinstance(record, list) else record.NAME) == name
+        ]
+
+
+def first_samples(recorder: Recorder) -> list[int]:
+    captured = recorder.named("capture")
+    return [int(np.frombuffer(call[2].data, dtype=np.int16)[0]) for call in captured]
+
+
+def run(scenario: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:
+    """Run a scenario and print what it found, as the last line of stdout."""
+    found = asyncio.run(scenario())
+    sys.stdout.write("\nFOUND " + json.dumps(found) + "\n")
+    sys.stdout.flush()
+
+
+__all__ = [
+    "RATE",
+    "Agent",
+    "AgentSession",
+    "AudioOutput",
+    "AudioOutputCapabilities",
+    "Greeter",
+    "Leaf",
+    "Recorder",
+    "first_samples",
+    "frame",
+    "frames",
+    "run",
+]
