@@ -1,0 +1,714 @@
+"""From a balanced trace to barge-ins: the verdict on each, and what went out after it.
+
+A barge-in is one attempt on one speech. It opens with the first thing that happened to the speech
+(a pause, a verdict of the model, a call to interrupt, the commit) and closes with a resume; after
+the commit it only takes note of what follows. Which of these is the verdict is decided at the end,
+when it is known what became of the speech.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.trace.events import (
+    Event,
+    FalseInterruption,
+    InterruptCalled,
+    InterruptedBy,
+    LoopStalled,
+    OverlapJudged,
+    SinkMarked,
+    SpeechCommitted,
+    SpeechCreated,
+    SpeechDone,
+    StateChanged,
+    TranscriptReceived,
+)
+from reports.ledger import FOREVER, GAP_NS, Ledger, part_cut
+from reports.results import (
+    Amount,
+    BargeIn,
+    Cause,
+    Leak,
+    LeakCause,
+    Moment,
+    Outcome,
+    Span,
+    VerdictKind,
+)
+from reports.units import instant_ms, samples_ms
+
+__all__ = ["find_barge_ins"]
+
+Ints = NDArray[np.int64]
+
+BOUNDARIES: Final = ("captured", "pushed", "sent")
+
+RESOLUTION_NS: Final = 10_000_000
+"""Taken for the wire's resolution where the trace does not say: one block."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What happened to one speech between its first sign of trouble and the next resume."""
+
+    speech: str
+    first_ns: int
+    pause_ns: int | None = None
+    overlap_ns: int | None = None
+    call_ns: int | None = None
+    called_by: InterruptedBy | None = None
+    commit_ns: int | None = None
+    clear_ns: int | None = None
+    resume_ns: int | None = None
+    done_ns: int | None = None
+    done_interrupted: bool = False
+    onset_ns: int | None = None
+    onset_until_ns: int = FOREVER
+    verdict_ns: int | None = None
+    kind: VerdictKind | None = None
+    ignored: bool = False
+
+    @property
+    def committed_ns(self) -> int | None:
+        """The commit, or the latest it can have been where only the end of the speech shows it."""
+        if self.commit_ns is not None:
+            return self.commit_ns
+        return self.done_ns if self.done_interrupted else None
+
+    @property
+    def open(self) -> bool:
+        """Whether what comes next still belongs to this attempt."""
+        return self.resume_ns is None and self.committed_ns is None and self.done_ns is None
+
+    @property
+    def notes_marks(self) -> bool:
+        """Whether a clear or a resume that comes now is a consequence of this attempt."""
+        return self.open or self.committed_ns is not None or self.call_ns is not None
+
+    @property
+    def about_ns(self) -> int:
+        """The instant it is about: the verdict or, without one, the pause or what came first."""
+        for at_ns in (self.verdict_ns, self.pause_ns):
+            if at_ns is not None:
+                return at_ns
+        return self.first_ns
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """The caller spoke."""
+
+    start_ns: int
+    stop_ns: int
+
+
+@dataclass(slots=True)
+class _Crossed:
+    """Audio that crossed a boundary: one row per stretch, in the order it crossed."""
+
+    start: list[int]
+    stop: list[int]
+    at_ns: list[int]
+    until_ns: list[int]
+    frame: list[int]
+    rate_hz: list[int]
+
+    @classmethod
+    def nothing(cls) -> _Crossed:
+        return cls([], [], [], [], [], [])
+
+    def add(
+        self, start: int, stop: int, at_ns: int, until_ns: int, frame: int, rate_hz: int
+    ) -> None:
+        if stop > start:
+            self.start.append(start)
+            self.stop.append(stop)
+            self.at_ns.append(at_ns)
+            self.until_ns.append(until_ns)
+            self.frame.append(frame)
+            self.rate_hz.append(rate_hz)
+
+    @property
+    def samples(self) -> int:
+        return sum(self.stop) - sum(self.start)
+
+    def leak(self, within_ns: int) -> Leak:
+        """Sum and spans; a span ends at a hole, or where nothing crossed for ``within_ns``."""
+        spans: list[list[int]] = []
+        for start, stop, at_ns, until_ns in zip(
+            self.start, self.stop, self.at_ns, self.until_ns, strict=True
+        ):
+            if spans and spans[-1][3] == start and at_ns - spans[-1][1] <= within_ns:
+                spans[-1][1], spans[-1][3] = until_ns, stop
+            else:
+                spans.append([at_ns, until_ns, start, stop])
+        return Leak(
+            frames=len(set(self.frame)),
+            samples=self.samples,
+            ms=samples_ms(self.samples, self.rate_hz),
+            spans=tuple(Span(a / 1e6, b / 1e6, start, stop) for a, b, start, stop in spans),
+        )
+
+
+def find_barge_ins(ledger: Ledger) -> list[BargeIn]:
+    """Every barge-in of a trace, in time order, with its leak. Exact in samples.
+
+    Which side of a verdict a sample falls on is as exact as the boundary's resolution.
+    """
+    return _Finder(ledger).barge_ins()
+
+
+class _Finder:
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self.trace = ledger.trace
+        self.events = self.trace.events
+        self.segment_speech = [self.trace.text(int(i)) for i in ledger.sums.speech]
+        self.first_ns: list[int] = ledger.sums.first_ns.tolist()
+        self.numbers = {text: i for i, text in enumerate(self.trace.texts)}
+        self.created = {e.speech: e.at_ns for e in self.events if isinstance(e, SpeechCreated)}
+        self.finals = [
+            e.at_ns for e in self.events if isinstance(e, TranscriptReceived) and e.final
+        ]
+        self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
+        self.turns = _turns(self.events)
+        self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
+        self.latest: dict[str, _Attempt] = {}
+        self.attempts: list[_Attempt] = []
+        self._parts_of: dict[str, Ints] = {}
+        self._frames_of: dict[str, Ints] = {}
+
+    def barge_ins(self) -> list[BargeIn]:
+        self._collect()
+        attempts = []
+        for attempt in self.attempts:
+            self._decide(attempt)
+            # A call that nothing came of, on a speech that nothing else happened to, is none.
+            if attempt.verdict_ns is not None or attempt.pause_ns is not None:
+                attempts.append(attempt)
+        for attempt in attempts:
+            self._find_onset(attempt)
+        attempts += self._ignored(attempts)
+        attempts.sort(key=lambda a: a.about_ns)
+        return [self._barge_in(attempt, attempts) for attempt in attempts]
+
+    # --- Attempts --------------------------------------------------------------------------------
+
+    def _current(self, speech: str, at_ns: int) -> _Attempt | None:
+        """The attempt an event belongs to, a new one if need be; ``None``: the speech is past it.
+
+        Nothing interrupts a speech a second time.
+        """
+        attempt = self.latest.get(speech)
+        if attempt is not None and attempt.open:
+            return attempt
+        if attempt is not None and attempt.committed_ns is not None:
+            return None
+        attempt = self.latest[speech] = _Attempt(speech, at_ns)
+        self.attempts.append(attempt)
+        return attempt
+
+    def _collect(self) -> None:
+        owners = {id(mark): owner for mark, owner in self.ledger.marks}
+        ended: set[str] = set()
+        for event in self.events:
+            if isinstance(event, SinkMarked):
+                owner = owners[id(event)]
+                self._take_mark(event, self.segment_speech[owner] if owner >= 0 else None)
+            elif isinstance(event, OverlapJudged) and event.is_interruption:
+                if event.speech is None:
+                    continue
+                attempt = self._current(event.speech, event.at_ns)
+                if attempt is not None and attempt.overlap_ns is None:
+                    attempt.overlap_ns = event.at_ns
+            elif isinstance(event, InterruptCalled) and event.end == "returned":
+                if event.speech in ended:
+                    continue
+                attempt = self._current(event.speech, event.at_ns)
+                if attempt is not None and attempt.call_ns is None:
+                    attempt.call_ns, attempt.called_by = event.at_ns, event.by
+            elif isinstance(event, SpeechCommitted):
+                last = self.latest.get(event.speech)
+                if last is None or not self._resumed_by_commit(last, event.at_ns):
+                    last = self._current(event.speech, event.at_ns)
+                if last is not None and last.commit_ns is None:
+                    last.commit_ns = event.at_ns
+            elif isinstance(event, SpeechDone):
+                ended.add(event.speech)
+                last = self.latest.get(event.speech)
+                if last is None and event.interrupted:
+                    last = self._current(event.speech, event.at_ns)
+                if last is not None and last.done_ns is None:
+                    last.done_ns, last.done_interrupted = event.at_ns, event.interrupted
+
+    def _take_mark(self, mark: SinkMarked, segment_speech: str | None) -> None:
+        if mark.mark == "pause":
+            speech = mark.speech or segment_speech
+            attempt = None if speech is None else self._current(speech, mark.at_ns)
+            if attempt is not None and attempt.pause_ns is None:
+                attempt.pause_ns = mark.at_ns
+        elif mark.mark == "resume":
+            # There is one gate: whoever waits behind it goes on.
+            for attempt in self.latest.values():
+                stopped = attempt.pause_ns is not None or attempt.overlap_ns is not None
+                if (
+                    stopped
+                    and attempt.notes_marks
+                    and attempt.resume_ns is None
+                    and not self._another_began(attempt, mark.at_ns)
+                ):
+                    attempt.resume_ns = mark.at_ns
+        elif mark.mark == "clear":
+            for attempt in self.latest.values():
+                if (
+                    attempt.speech in (mark.speech, segment_speech)
+                    and attempt.notes_marks
+                    and attempt.clear_ns is None
+                ):
+                    attempt.clear_ns = mark.at_ns
+
+    def _another_began(self, attempt: _Attempt, at_ns: int) -> bool:
+        """Whether another speech's audio came between the attempt and ``at_ns``."""
+        low = bisect_right(self.first_ns, attempt.first_ns)
+        high = bisect_right(self.first_ns, at_ns)
+        return any(speech != attempt.speech for speech in self.segment_speech[low:high])
+
+    def _resumed_by_commit(self, attempt: _Attempt, commit_ns: int) -> bool:
+        """Whether the resume before a commit was only the framework opening the gate again.
+
+        The commit is seen a moment after it happened, so a gate that is opened right behind it
+        comes first in the trace. It is no resume where the call to interrupt came before it, or
+        where nothing was pushed in between.
+        """
+        if attempt.resume_ns is None or attempt.committed_ns is not None:
+            return False
+        if attempt.call_ns is not None:
+            return attempt.call_ns <= attempt.resume_ns
+        if attempt.done_ns is not None:
+            return False
+        rows = self._parts(attempt.speech)
+        at = self.trace.pushed.at_ns[self.ledger.parts.push[rows]]
+        return not bool(((at >= attempt.resume_ns) & (at <= commit_ns)).any())
+
+    def _decide(self, attempt: _Attempt) -> None:
+        """The verdict, by precedence; never later than the commit."""
+        commit = attempt.committed_ns
+        if attempt.overlap_ns is not None and (commit is None or attempt.overlap_ns <= commit):
+            attempt.kind, attempt.verdict_ns = "overlap", attempt.overlap_ns
+        elif commit is None:
+            return
+        elif attempt.pause_ns is not None and attempt.pause_ns <= commit:
+            attempt.kind, attempt.verdict_ns = "activity", attempt.pause_ns
+        else:
+            called = commit if attempt.call_ns is None else min(attempt.call_ns, commit)
+            attempt.kind, attempt.verdict_ns = attempt.called_by or self._guess(called), called
+
+    def _guess(self, called_ns: int) -> VerdictKind:
+        """Who interrupted, on a release that does not say."""
+        turn = self._turn_before(called_ns)
+        if turn is None:
+            return "programmatic"
+        if any(turn.start_ns <= at_ns <= called_ns for at_ns in self.finals):
+            return "transcript"
+        return "activity" if called_ns < turn.stop_ns else "programmatic"
+
+    # --- The caller ------------------------------------------------------------------------------
+
+    def _turn_before(self, at_ns: int) -> _Turn | None:
+        nth = bisect_right([turn.start_ns for turn in self.turns], at_ns)
+        return self.turns[nth - 1] if nth else None
+
+    def _find_onset(self, attempt: _Attempt) -> None:
+        known = (attempt.pause_ns, attempt.verdict_ns, attempt.call_ns)
+        since = min(at_ns for at_ns in known if at_ns is not None)
+        turn = self._turn_before(since)
+        if turn is None:
+            return
+        still = turn.stop_ns > since
+        begun = min(
+            self.created.get(attempt.speech, FOREVER),
+            min(
+                (
+                    at_ns
+                    for at_ns, speech in zip(self.first_ns, self.segment_speech, strict=True)
+                    if speech == attempt.speech
+                ),
+                default=FOREVER,
+            ),
+        )
+        # A turn that was over before is what the code or the transcript of it reacted to, unless
+        # it came before the speech or has had its barge-in already.
+        taken = any(
+            other.onset_ns == turn.start_ns and other.speech == attempt.speech
+            for other in self.attempts
+            if other is not attempt
+        )
+        if still or (attempt.kind != "programmatic" and turn.start_ns >= begun and not taken):
+            attempt.onset_ns, attempt.onset_until_ns = turn.start_ns, turn.stop_ns
+
+    def _ignored(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
+        """The caller spoke over audio that was going out, and neither pause nor verdict came."""
+        ignored = []
+        boundary = "sent" if "sent" in self.ledger.tapped else "pushed"
+        for turn in self.turns:
+            for speech in dict.fromkeys(s for s in self.segment_speech if s is not None):
+                mine = [a for a in attempts if a.speech == speech]
+                met = any(
+                    a.onset_ns == turn.start_ns
+                    or turn.start_ns <= a.about_ns <= turn.stop_ns
+                    or (a.committed_ns is not None and a.committed_ns <= turn.start_ns)
+                    for a in mine
+                )
+                if met:
+                    continue
+                if not self._crossed(boundary, speech, -FOREVER, turn.start_ns).samples:
+                    continue
+                if not self._crossed(boundary, speech, turn.start_ns, turn.stop_ns).samples:
+                    continue
+                attempt = _Attempt(speech, turn.start_ns)
+                attempt.onset_ns, attempt.onset_until_ns = turn.start_ns, turn.stop_ns
+                attempt.ignored = True
+                ignored.append(attempt)
+        return ignored
+
+    # --- Audio of a speech -----------------------------------------------------------------------
+
+    def _parts(self, speech: str) -> Ints:
+        """Rows of the ledger's parts that belong to a speech."""
+        if speech not in self._parts_of:
+            segments = [s for s, name in enumerate(self.segment_speech) if name == speech]
+            self._parts_of[speech] = np.flatnonzero(np.isin(self.ledger.parts.segment, segments))
+        return self._parts_of[speech]
+
+    def _frames(self, speech: str) -> Ints:
+        if speech not in self._frames_of:
+            number = self.numbers.get(speech, -2)
+            self._frames_of[speech] = np.flatnonzero(self.trace.captured.speech == number)
+        return self._frames_of[speech]
+
+    def _crossed(self, boundary: str, speech: str, since_ns: int, until_ns: int) -> _Crossed:
+        """What of a speech crossed a boundary from one instant (inclusive) to another."""
+        crossed = _Crossed.nothing()
+        if boundary == "captured":
+            c = self.trace.captured
+            rows = self._frames(speech)
+            at = c.at_ns[rows]
+            for row in rows[(at >= since_ns) & (at < until_ns)].tolist():
+                start, at_ns = int(c.start_sample[row]), int(c.at_ns[row])
+                crossed.add(
+                    start, start + int(c.samples[row]), at_ns, at_ns, row, int(c.rate_hz[row])
+                )
+            return crossed
+        parts, rows = self.ledger.parts, self._parts(speech)
+        if boundary == "pushed":
+            at = self.trace.pushed.at_ns[parts.push[rows]]
+            inside = (at >= since_ns) & (at < until_ns)
+            for row, at_ns in zip(rows[inside].tolist(), at[inside].tolist(), strict=True):
+                crossed.add(
+                    int(parts.start[row]),
+                    int(parts.stop[row]),
+                    at_ns,
+                    at_ns,
+                    int(parts.push[row]),
+                    int(parts.rate_hz[row]),
+                )
+            return crossed
+        rows = rows[parts.run[rows] >= 0]
+        rows = rows[np.lexsort((parts.start[rows], parts.sent_ns[rows]))]
+        inside = (parts.sent_until_ns[rows] > since_ns) & (parts.sent_ns[rows] < until_ns)
+        for row in rows[inside].tolist():
+            start, stop = int(parts.start[row]), int(parts.stop[row])
+            at_ns, end_ns = int(parts.sent_ns[row]), int(parts.sent_until_ns[row])
+            if at_ns < since_ns:
+                start = self._cut(row, since_ns)
+                at_ns = self._tick(row, start)
+            if end_ns > until_ns:
+                stop = self._cut(row, until_ns)
+                end_ns = self._tick(row, stop - 1) + self._block_ns(row)
+            crossed.add(start, stop, at_ns, end_ns, int(parts.push[row]), int(parts.rate_hz[row]))
+        return crossed
+
+    def _cut(self, row: int, at_ns: int) -> int:
+        return part_cut(self.trace, self.ledger.block, self.ledger.parts, row, at_ns)
+
+    def _block_ns(self, row: int) -> int:
+        t, run = self.trace.sent, int(self.ledger.parts.run[row])
+        size = self.ledger.block.get(int(t.source[run]), 1)
+        blocks = max(-(-(int(t.block_offset_samples[run]) + int(t.samples[run])) // size), 1)
+        return (int(t.until_ns[run]) - int(t.at_ns[run])) // blocks
+
+    def _tick(self, row: int, position: int) -> int:
+        """When the block left that holds a pushed position of a sent part."""
+        t, run = self.trace.sent, int(self.ledger.parts.run[row])
+        size = self.ledger.block.get(int(t.source[run]), 1)
+        offset = int(t.block_offset_samples[run])
+        blocks = max(-(-(offset + int(t.samples[run])) // size), 1)
+        nth = (offset + position - int(t.start_sample[run])) // size
+        begin, until = int(t.at_ns[run]), int(t.until_ns[run])
+        return begin + (until - begin) * nth // blocks
+
+    def _leaks(
+        self, speech: str, since_ns: int | None, until_ns: int
+    ) -> dict[str, Leak | None] | None:
+        if since_ns is None:
+            return None
+        leaks: dict[str, Leak | None] = {}
+        for boundary in BOUNDARIES:
+            if boundary not in self.ledger.tapped or self._is_unseen(boundary, speech, since_ns):
+                leaks[boundary] = None
+                continue
+            crossed = self._crossed(boundary, speech, since_ns, until_ns)
+            leaks[boundary] = crossed.leak(GAP_NS if boundary == "sent" else FOREVER)
+        return leaks
+
+    def _is_unseen(self, boundary: str, speech: str, since_ns: int) -> bool:
+        """Whether a boundary was not counted any more when the speech went on."""
+        ledger = self.ledger
+        if ledger.bounded_ns is not None and since_ns >= ledger.bounded_ns:
+            return True
+        if boundary != "sent":
+            return False
+        mine = [s for s, name in enumerate(self.segment_speech) if name == speech]
+        pushed, unseen = ledger.sums.pushed[mine].sum(), ledger.sums.unseen[mine].sum()
+        return bool(pushed and pushed == unseen)
+
+    # --- One barge-in ----------------------------------------------------------------------------
+
+    def _barge_in(self, attempt: _Attempt, attempts: Sequence[_Attempt]) -> BargeIn:
+        speech, verdict = attempt.speech, attempt.verdict_ns
+        later = [a for a in attempts if a.speech == speech and a.about_ns > attempt.about_ns]
+        next_verdict = min(
+            (a.verdict_ns for a in later if a.verdict_ns is not None), default=FOREVER
+        )
+        next_start = min(
+            (a.about_ns if a.onset_ns is None else a.onset_ns for a in later), default=FOREVER
+        )
+        next_start = max(next_start, attempt.about_ns)
+        leaked = self._leaks(speech, verdict, next_verdict)
+        sent_leak = leaked["sent"] if leaked is not None else None
+        remaining = self._remaining(attempt)
+        outcome = self._outcome(attempt, sent_leak, remaining)
+        last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
+        stop_ms = None
+        if verdict is not None and sent_leak is not None:
+            late = last_sent is not None and last_sent > verdict and sent_leak.samples
+            stop_ms = instant_ms(last_sent - verdict) if late and last_sent is not None else 0.0
+        causes = None
+        if verdict is not None and sent_leak is not None:
+            causes = self._causes(attempt, verdict, next_verdict)
+        until = FOREVER if attempt.onset_until_ns > next_start else attempt.onset_until_ns
+        segment = bisect_right(self.first_ns, attempt.about_ns) - 1
+        while segment >= 0 and self.segment_speech[segment] != speech:
+            segment -= 1
+        result = BargeIn(
+            segment=segment + 1 if segment >= 0 else None,
+            speech_id=speech,
+            onset_ms=instant_ms(attempt.onset_ns),
+            pause_ms=instant_ms(attempt.pause_ns),
+            verdict_ms=instant_ms(verdict),
+            verdict_kind=attempt.kind,
+            commit_ms=instant_ms(attempt.commit_ns),
+            clear_ms=instant_ms(attempt.clear_ns),
+            source_clear_ms=instant_ms(self._source_clear(attempt, next_start)),
+            resume_ms=instant_ms(attempt.resume_ns),
+            last_sent_ms=instant_ms(last_sent),
+            stop_ms=stop_ms,
+            outcome=outcome,
+            leaked=leaked,
+            after_onset=self._leaks(speech, attempt.onset_ns, next_start),
+            after_pause=self._leaks(speech, attempt.pause_ns, next_start),
+            over_caller=self._leaks(speech, attempt.onset_ns, min(until, next_start)),
+            remaining=remaining,
+            causes=causes,
+            stalled_ms=self._stalled(attempt, last_sent),
+            story=self._story(attempt, next_start, last_sent),
+            explanation="",
+        )
+        return result
+
+    def _outcome(
+        self, attempt: _Attempt, sent: Leak | None, remaining: Amount | None
+    ) -> Outcome | None:
+        if attempt.ignored:
+            return "ignored"
+        captured = len(self._frames(attempt.speech)) > 0
+        nothing_left = captured and remaining is not None and remaining.samples == 0
+        if attempt.committed_ns is not None:
+            return "finished" if nothing_left else "committed"
+        if attempt.resume_ns is not None:
+            return "resumed"
+        if nothing_left:
+            return "finished"
+        if attempt.done_ns is not None:
+            went_on = sent is not None and sent.samples > 0
+            return "resumed" if attempt.verdict_ns is not None and went_on else "finished"
+        return None
+
+    def _remaining(self, attempt: _Attempt) -> Amount | None:
+        """What of the speech could still have gone out at the verdict; a tail can't."""
+        verdict, ledger = attempt.verdict_ns, self.ledger
+        if verdict is None or not {"captured", "pushed", "sent"} <= ledger.tapped:
+            return None
+        if self._is_unseen("sent", attempt.speech, verdict):
+            return None
+        captured = self._crossed("captured", attempt.speech, -FOREVER, FOREVER)
+        before = self._crossed("sent", attempt.speech, -FOREVER, verdict)
+        segments = {s for s, name in enumerate(self.segment_speech) if name == attempt.speech}
+        gone = sum(
+            lost.stop - lost.start
+            for lost in ledger.losses
+            if lost.segment in segments and lost.at_ns < verdict and lost.cause != "pause"
+        )
+        samples = max(captured.samples - before.samples - gone, 0)
+        if samples <= int(ledger.sums.tail[sorted(segments)].sum()):
+            samples = 0
+        return Amount(
+            frames=len(set(captured.frame)) if samples else 0,
+            samples=samples,
+            ms=samples_ms(samples, captured.rate_hz),
+        )
+
+    def _last_sent(self, speech: str, until_ns: int) -> int | None:
+        """Tick of the block with the last sent sample of a speech."""
+        parts, rows = self.ledger.parts, self._parts(speech)
+        rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] < until_ns)]
+        if not len(rows):
+            return None
+        row = int(rows[np.argmax(parts.sent_until_ns[rows])])
+        stop = int(parts.stop[row])
+        if int(parts.sent_until_ns[row]) > until_ns:
+            stop = self._cut(row, until_ns)
+        return self._tick(row, max(stop - 1, int(parts.start[row])))
+
+    def _source_clear(self, attempt: _Attempt, until_ns: int) -> int | None:
+        rows = self._parts(attempt.speech)
+        sources = set(self.trace.pushed.source[self.ledger.parts.push[rows]].tolist())
+        for source, at_ns, _ in self.ledger.clears:
+            if attempt.ignored or (sources and source not in sources):
+                continue
+            if attempt.first_ns <= at_ns < until_ns and not self._another_began(attempt, at_ns):
+                return at_ns
+        return None
+
+    def _causes(self, attempt: _Attempt, verdict: int, until_ns: int) -> tuple[Cause, ...]:
+        """The leak by the state of sink and source in which each of its samples was sent.
+
+        The stamp of a block may be late by the resolution, so a sample counts as sent after a
+        clear of the source only beyond that.
+        """
+        changes: list[tuple[int, int, str]] = [
+            (mark.at_ns, mark.at_ns, mark.mark)
+            for mark, _ in self.ledger.marks
+            if mark.mark != "flush" and attempt.first_ns <= mark.at_ns < until_ns
+        ]
+        sources = set(
+            self.trace.pushed.source[self.ledger.parts.push[self._parts(attempt.speech)]].tolist()
+        )
+        changes += [
+            (began, ended + self.resolution, "emptied")
+            for source, began, ended in self.ledger.clears
+            if source in sources and attempt.first_ns <= began < until_ns
+        ]
+        state: LeakCause = "not-stopped"
+        cleared = False
+        since: list[tuple[int, LeakCause]] = [(-FOREVER, state)]
+        for _, effective, what in sorted(changes):
+            if what == "pause" and not cleared:
+                state = "queue-played-on"
+            elif what == "emptied":
+                state = "after-clear"
+            elif what == "clear":
+                cleared = True
+                if state != "after-clear":
+                    state = "clear-pending"
+            elif what == "resume" and not cleared:
+                state = "resumed"
+            while since and since[-1][0] >= effective:
+                since.pop()
+            since.append((effective, state))
+        sums: dict[LeakCause, tuple[int, set[int]]] = {}
+        for (begin, cause), end in zip(
+            since, [at_ns for at_ns, _ in since[1:]] + [FOREVER], strict=True
+        ):
+            low, high = max(begin, verdict), min(end, until_ns)
+            if low >= high:
+                continue
+            crossed = self._crossed("sent", attempt.speech, low, high)
+            if crossed.samples:
+                samples, rates = sums.get(cause, (0, set()))
+                sums[cause] = (samples + crossed.samples, rates | set(crossed.rate_hz))
+        return tuple(
+            Cause(cause, samples, samples_ms(samples, rates))
+            for cause, (samples, rates) in sums.items()
+        )
+
+    def _stalled(self, attempt: _Attempt, last_sent: int | None) -> float:
+        known = (attempt.onset_ns, attempt.first_ns, attempt.about_ns)
+        begin = min(at_ns for at_ns in known if at_ns is not None)
+        marks = (last_sent, attempt.clear_ns, attempt.commit_ns, attempt.about_ns)
+        end = max(at_ns for at_ns in marks if at_ns is not None)
+        longest = max(
+            (until - at for at, until in self.stalls if until > begin and at < end), default=0
+        )
+        return longest / 1e6
+
+    def _story(self, attempt: _Attempt, until_ns: int, last_sent: int | None) -> tuple[Moment, ...]:
+        """What happened around the verdict, in order."""
+        source_clear = self._source_clear(attempt, until_ns)
+        named: list[tuple[int | None, str]] = [
+            (attempt.onset_ns, "the caller starts to speak"),
+            (attempt.pause_ns, "pause: the gate is closed"),
+            (attempt.overlap_ns, "the interruption model says: interruption"),
+            (
+                attempt.call_ns,
+                f"interrupt called by {attempt.called_by}"
+                if attempt.called_by
+                else "interrupt called",
+            ),
+            (attempt.commit_ns, "commit: the speech is interrupted"),
+            (attempt.clear_ns, "clear of the sink"),
+            (source_clear, "the source's queue is cleared"),
+            (attempt.resume_ns, "resume: the gate is open"),
+            (last_sent, "last sample of the speech sent"),
+        ]
+        if attempt.onset_until_ns < FOREVER:
+            named.append((attempt.onset_until_ns, "the caller stops"))
+        moments = [(at_ns, text) for at_ns, text in named if at_ns is not None]
+        begin = min(at_ns for at_ns, _ in moments)
+        ends = (attempt.commit_ns, attempt.resume_ns, attempt.onset_until_ns, attempt.about_ns)
+        end = max(at_ns for at_ns in ends if at_ns is not None and at_ns < FOREVER)
+        for event in self.events:
+            if isinstance(event, TranscriptReceived) and event.final:
+                text = f"final transcript ({event.words} words)"
+            elif isinstance(event, FalseInterruption):
+                text = "the session calls it a false interruption"
+            else:
+                continue
+            # The session reports these a moment after it has acted on them.
+            if begin <= event.at_ns <= min(end + 50_000_000, until_ns):
+                moments.append((event.at_ns, text))
+        return tuple(Moment(text, at_ns / 1e6) for at_ns, text in sorted(moments))
+
+
+def _turns(events: Sequence[Event]) -> list[_Turn]:
+    """When the caller spoke, as the session's user state says it."""
+    turns: list[_Turn] = []
+    start: int | None = None
+    for event in events:
+        if not isinstance(event, StateChanged) or event.who != "user":
+            continue
+        if event.new == "speaking" and start is None:
+            start = event.at_ns
+        elif event.new != "speaking" and start is not None:
+            turns.append(_Turn(start, event.at_ns))
+            start = None
+    if start is not None:
+        turns.append(_Turn(start, FOREVER))
+    return turns

@@ -1,0 +1,399 @@
+"""What an analysis consists of. Field names are the keys of the JSON report, in its order.
+
+Units
+    ``_samples`` are samples per channel, exact integers, and the only amounts that are ever added
+    up. ``ms`` beside them is derived for display from the integer and the rate; it is ``None``
+    where audio of several rates is in the one amount. ``_ms`` alone is an instant: milliseconds
+    since the trace began, on the monotonic clock.
+
+Missing
+    ``None`` means that the trace cannot tell: the boundary was not tapped, the trace was cut, or
+    it did not happen (said at each field). Zero means that it was looked at and there was none.
+
+Positions (``start_sample``, ``stop_sample``, half open) count over the whole trace at their
+boundary: captured positions for what was captured or dropped; pushed positions for what was pushed,
+sent or cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+__all__ = [
+    "Amount",
+    "Analysis",
+    "BargeIn",
+    "Cause",
+    "Control",
+    "Fault",
+    "Finding",
+    "Gap",
+    "Geometry",
+    "Leak",
+    "Loss",
+    "Mark",
+    "Outcome",
+    "Problem",
+    "Run",
+    "Segment",
+    "Span",
+    "Stall",
+    "Totals",
+    "TraceFacts",
+    "VerdictKind",
+]
+
+SCHEMA = 1
+"""Number of the JSON report. It grows when a script written for the older one would misread it."""
+
+VerdictKind = Literal["overlap", "activity", "transcript", "programmatic"]
+Outcome = Literal["committed", "resumed", "finished", "ignored"]
+LeakCause = Literal["not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed"]
+LossCause = Literal[
+    "refused", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """Audio that crossed a boundary. Exact."""
+
+    frames: int
+    """Frames of which a sample crossed; at *sent* these are pushed frames."""
+    samples: int
+    ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of audio without a hole, in samples and, at *sent*, in time as well."""
+
+    start_ms: float
+    """When its first sample crossed."""
+    stop_ms: float
+    """Captured and pushed: when its last frame crossed. Sent: when its last block had been sent."""
+    start_sample: int
+    stop_sample: int
+
+
+@dataclass(frozen=True, slots=True)
+class Leak:
+    """Audio of one speech that crossed a boundary from an instant on.
+
+    Exact in samples; which side of the instant a sample falls on is as exact as the boundary's
+    ``resolution_ms``.
+    """
+
+    frames: int
+    samples: int
+    ms: float | None
+    spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a part of a leak was sent.
+
+    ``not-stopped``: no pause and no clear had come yet. ``queue-played-on``: the gate was closed,
+    the source's queue was not cleared. ``clear-pending``: the sink was cleared, the source not yet.
+    ``after-clear``: sent although the source had been cleared. ``resumed``: sent after a resume.
+    The samples of all causes of a barge-in add up to its leak at *sent*.
+    """
+
+    cause: LeakCause
+    samples: int
+    ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A mark of the sink: ``pause``, ``resume``, ``clear`` or ``flush``."""
+
+    mark: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Over 15 ms between a segment's first and last sent sample in which nothing of it was sent."""
+
+    at_ms: float
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """A stretch of lost audio, its cause and its place.
+
+    Causes of ``dropped`` (captured, never pushed): ``refused`` by the source, ``raised`` or
+    ``cancelled`` captures, a ``clear`` of the sink, a ``pause`` with frames at the gate, a cleared
+    source (``source-cleared``) or a closed one (``source-closed``). Causes of ``cleared`` (pushed,
+    never sent): ``clear`` of the source's queue, or ``source-closed``.
+    """
+
+    what: Literal["dropped", "cleared"]
+    cause: LossCause
+    samples: int
+    ms: float | None
+    start_sample: int
+    stop_sample: int
+    at_ms: float
+    """When that which lost it happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Geometry:
+    """Rate and channels of the frames at a boundary; several where they change in a segment."""
+
+    rate_hz: int
+    channels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Audio from the first captured frame after a flush or clear to the next, with its balance.
+
+    ``captured = pushed + dropped + held`` and ``pushed = sent + cleared + queued``, in samples;
+    what does not add up is in ``unaccounted_samples``. Fields of a boundary that was not tapped
+    are ``None``.
+    """
+
+    index: int
+    """From 1."""
+    speech_id: str | None
+    """``None`` where code feeds the sink itself."""
+    partial: bool
+    """Whether it was under way when the probe came."""
+    balanced: bool | None
+    """``None``: the trace is incomplete or a boundary is missing."""
+    captured: Amount | None
+    pushed: Amount | None
+    sent: Amount | None
+    cleared_samples: int | None
+    dropped_samples: int | None
+    held_samples: int | None
+    queued_samples: int | None
+    """At the end of the trace in the source, the tail included."""
+    inherited_samples: int
+    """Inside sink or source when the probe came; in none of the other figures."""
+    inserted_samples: int | None
+    """Silence the source put out between the segment's first and last sent sample."""
+    tail_samples: int | None
+    """Rest shorter than a block that stayed in the source. Part of queued, of cleared, or of what
+    was sent in a later segment; in no sum of its own."""
+    ambiguous_samples: int
+    """Placed by order and time because their content could not tell."""
+    unaccounted_samples: int | None
+    """``None``: the trace is incomplete, see ``unknown_samples``."""
+    unknown_samples: int
+    """Samples whose fate the damaged or cut trace does not show."""
+    swallowed_samples: int | None
+    """Lost although nobody interrupted the speech and it was said to be done; ``None`` as above.
+    Zero for an interrupted speech. The tail is not in it."""
+    sent_in_later_segments_samples: int | None
+    """Sent after the first frame of the next segment was captured."""
+    started_ms: float
+    """Its first frame was captured."""
+    finished_ms: float | None
+    """The sink reported it as finished; ``None``: it did not."""
+    interrupted: bool | None
+    """As the sink reported it, or whether the speech was committed where it reported nothing."""
+    claimed_position_ms: float | None
+    """How much the framework says was played; ``None``: it said nothing."""
+    sent_position_ms: float | None
+    """How much was sent."""
+    last_sent_position_ms: float | None
+    """Place of the last sent sample in the captured audio; ``None``: nothing was sent."""
+    geometry: Mapping[str, tuple[Geometry, ...]]
+    """By boundary, ``captured`` and ``pushed``."""
+    geometry_differs: bool
+    """Captured and pushed geometry differ: samples are counted as the sink handed them on."""
+    resampled: bool
+    """The sink changed the rate: what became of a captured sample can't be told."""
+    order: tuple[Mark, ...]
+    gaps: tuple[Gap, ...]
+    losses: tuple[Loss, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """Something that happened around a barge-in, for the story."""
+
+    event: str
+    at_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class BargeIn:
+    """One attempt to interrupt one speech, and what it let through."""
+
+    segment: int | None
+    """Segment under way; ``None``: nothing had been captured of the speech yet."""
+    speech_id: str | None
+    onset_ms: float | None
+    """The caller started to speak; ``None``: the trace shows no onset for it."""
+    pause_ms: float | None
+    verdict_ms: float | None
+    """``None``: no verdict came."""
+    verdict_kind: VerdictKind | None
+    commit_ms: float | None
+    clear_ms: float | None
+    """The sink was cleared."""
+    source_clear_ms: float | None
+    """The source's queue was cleared for the first time since the pause or the verdict."""
+    resume_ms: float | None
+    last_sent_ms: float | None
+    """When the last sample of the speech left the source, before its next barge-in."""
+    stop_ms: float | None
+    """A length: from the verdict to the last sent sample, 0 where nothing was sent after it;
+    ``None``: no verdict, or not tapped."""
+    outcome: Outcome | None
+    """``None``: not decided when the trace ended."""
+    leaked: Mapping[str, Leak | None] | None
+    """By boundary (``captured``, ``pushed``, ``sent``), from the verdict to the speech's next
+    verdict; ``None``: no verdict came."""
+    after_onset: Mapping[str, Leak | None] | None
+    """The same from the onset on; audio, not leak. ``None``: no onset."""
+    after_pause: Mapping[str, Leak | None] | None
+    """The same from the pause on."""
+    over_caller: Mapping[str, Leak | None] | None
+    """The same while the caller was speaking, from the onset to the end of the caller's speech."""
+    remaining: Amount | None
+    """Captured audio of the speech, also what was captured later, that had not been sent at the
+    verdict; ``None``: no verdict, or not tapped."""
+    causes: tuple[Cause, ...] | None
+    """``None``: *sent* was not tapped, or there was no verdict."""
+    stalled_ms: float
+    """Longest stall of the session's loop around it: its times are late by up to that."""
+    story: tuple[Moment, ...]
+    explanation: str
+    """What happened, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something the probe or the reader failed at."""
+
+    kind: str
+    count: int
+    first_ms: float | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something in the trace file that is not as it should be."""
+
+    line: int
+    kind: str
+    text: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The session's loop did not run."""
+
+    at_ms: float
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What was recorded, with what, and how far it can be trusted."""
+
+    path: str
+    complete: bool
+    """Closed, readable to the end, and recorded without a loss."""
+    incomplete_because: tuple[str, ...]
+    duration_ms: float
+    runtime: Mapping[str, str]
+    boundaries: tuple[str, ...]
+    """Boundaries that were tapped, in flow order."""
+    missing: Mapping[str, str]
+    resolution_ms: Mapping[str, float | None]
+    """How exact times at a boundary are; ``None``: the trace does not say."""
+    labels: Mapping[str, str]
+    options: Mapping[str, Any]
+    problems: tuple[Problem, ...]
+    stalls: tuple[Stall, ...]
+    bookmarks: tuple[Moment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The reply after the interrupted one, which has to arrive whole up to its tail."""
+
+    segment: int | None
+    """Its first segment; ``None``: nothing of it reached the sink."""
+    captured_samples: int | None
+    sent_samples: int | None
+    whole: bool | None
+    """``None``: *sent* was not tapped or the trace is incomplete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Of a scripted call: what was scripted."""
+
+    scenario: str | None
+    pacing: str | None
+    frame_ms: float | None
+    rate_hz: int | None
+    reply_ms: float | None
+    at: str | float | None
+    control: Control | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The whole trace, in samples; a boundary that was not tapped is ``None``."""
+
+    captured_frames: int | None
+    captured_samples: int | None
+    pushed_frames: int | None
+    pushed_samples: int | None
+    sent_samples: int | None
+    dropped_samples: int | None
+    held_samples: int | None
+    cleared_samples: int | None
+    queued_samples: int | None
+    inherited_samples: int
+    inserted_samples: int | None
+    ambiguous_samples: int
+    swallowed_samples: int | None
+    unknown_samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule that fired."""
+
+    rule: str
+    severity: Literal["info", "warning", "error"]
+    segment: int | None
+    message: str
+    evidence: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """Everything a trace says, ready to be rendered."""
+
+    schema: int
+    trace: TraceFacts
+    run: Run | None
+    balanced: bool | None
+    """True: every sample has its place. False: some do not. ``None``: it can't be known, because
+    the trace is incomplete or a boundary was not tapped."""
+    unaccounted_samples: int | None
+    """``None``: the trace is incomplete."""
+    unaccounted_because: tuple[str, ...]
+    """What did not add up, one line each, with the place."""
+    faults: tuple[Fault, ...]
+    totals: Totals
+    segments: tuple[Segment, ...]
+    barge_ins: tuple[BargeIn, ...]
+    findings: tuple[Finding, ...]
