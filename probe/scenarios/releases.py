@@ -1,0 +1,227 @@
+"""What the scripted calls know about LiveKit releases: found by looking, never by version.
+
+Every private name the calls rely on is in here. What a release has not got is answered with a
+reason instead of an exception, so that a scenario can say why it does not run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib import metadata
+from typing import Any, Final, TypeVar
+
+from probe.errors import ScenarioError
+from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, Feature, Scenario, SessionOptions
+
+T = TypeVar("T")
+
+INSTALL: Final = 'pip install "sinkprobe[agents]"'
+
+_ROOM_OUTPUTS: Final = (
+    ("livekit.agents.voice.room_io._output", "_ParticipantAudioOutput"),
+    ("livekit.agents.voice.room_io.room_io", "_ParticipantAudioOutput"),
+)
+_TURN_OPTIONS: Final = ("livekit.agents.voice.turn", "TurnHandlingOptions")
+_INTERRUPTION_OPTIONS: Final = ("livekit.agents.voice.turn", "InterruptionOptions")
+_DETECTOR_MODULE: Final = "livekit.agents.inference"
+_DETECTOR: Final = "AdaptiveInterruptionDetector"
+_DETECTOR_STREAM: Final = ("livekit.agents.inference.interruption", "InterruptionStreamBase")
+
+
+def _find(module: str, name: str) -> Any:
+    try:
+        return getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+
+
+def installed() -> str | None:
+    """Version of the installed livekit-agents, ``None`` if there is none. Does not import it."""
+    try:
+        return metadata.version("livekit-agents")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def require_livekit() -> str:
+    """Version of the installed livekit-agents.
+
+    Raises: `ScenarioError` with the command to install it.
+    """
+    version = installed()
+    if version is None:
+        raise ScenarioError(f"a scripted call needs livekit-agents: {INSTALL}")
+    return version
+
+
+def room_output_class() -> type[Any]:
+    """The class through which an `AgentSession` plays into a room.
+
+    Raises: `ScenarioError` where the release has none under a name that is known.
+    """
+    for module, name in _ROOM_OUTPUTS:
+        found = _find(module, name)
+        if found is not None:
+            return found  # type: ignore[no-any-return]  # a class found by name
+    raise ScenarioError(
+        f"livekit-agents {require_livekit()}: expected the room output under one of "
+        + ", ".join(f"{module}.{name}" for module, name in _ROOM_OUTPUTS)
+    )
+
+
+def _annotations(where: tuple[str, str]) -> frozenset[str]:
+    found = _find(*where)
+    return frozenset(getattr(found, "__annotations__", {}))
+
+
+def _session_parameters() -> frozenset[str]:
+    from livekit.agents import AgentSession
+
+    return frozenset(inspect.signature(AgentSession.__init__).parameters)
+
+
+def _lacks_model() -> str | None:
+    if _find(_DETECTOR_MODULE, _DETECTOR) is None or _find(*_DETECTOR_STREAM) is None:
+        return "it has no interruption model (livekit.agents.inference.AdaptiveInterruptionDetector)"
+    return None
+
+
+def _lacks_boundary() -> str | None:
+    if "backchannel_boundary" not in _annotations(_INTERRUPTION_OPTIONS):
+        return (
+            "with the interruption model on, VAD can't pause a reply that has begun "
+            "(no backchannel_boundary option)"
+        )
+    return None
+
+
+def _lacks_pause() -> str | None:
+    if "resume_false_interruption" not in _session_parameters():
+        return "it does not pause (no resume_false_interruption option)"
+    return None
+
+
+_LACKS: Final[dict[Feature, Callable[[], str | None]]] = {
+    "interruption-model": _lacks_model,
+    "vad-before-model": _lacks_boundary,
+    "pause": _lacks_pause,
+}
+
+INSTEAD: Final[dict[Feature, str]] = {
+    "interruption-model": "barge-in-activity",
+    "vad-before-model": "barge-in-model",
+    "pause": "barge-in-cut",
+}
+"""What comes closest where a release lacks the feature."""
+
+
+def missing(scenario: Scenario) -> tuple[Feature, str] | None:
+    """The first thing the installed release lacks for the scenario, and why; ``None``: it runs."""
+    for feature, lacks in _LACKS.items():
+        if feature not in scenario.needs:
+            continue
+        if feature == "vad-before-model" and scenario.axes.at == BEFORE_FIRST_FRAME:
+            continue  # before the first frame VAD decides on every release
+        reason = lacks()
+        if reason is not None:
+            return feature, reason
+    return None
+
+
+def require(scenario: Scenario) -> None:
+    """Raises: `ScenarioError` naming what the installed release lacks, and what to run instead."""
+    version = require_livekit()
+    lack = missing(scenario)
+    if lack is None:
+        return
+    feature, reason = lack
+    hint = f"run {INSTEAD[feature]} instead"
+    if feature == "vad-before-model":
+        hint += f", or with --at {BEFORE_FIRST_FRAME}"
+    raise ScenarioError(f"{scenario.name} can't run on livekit-agents {version}: {reason}; {hint}")
+
+
+def session_arguments(options: SessionOptions) -> dict[str, Any]:
+    """Keyword arguments of `AgentSession` for these options, under the names the release knows."""
+    parameters = _session_parameters()
+    arguments: dict[str, Any] = {}
+    if "aec_warmup_duration" in parameters:
+        arguments["aec_warmup_duration"] = None
+    arguments["user_away_timeout"] = None
+    if "session_close_transcript_timeout" in parameters:
+        arguments["session_close_transcript_timeout"] = 0.1
+    if "turn_handling" in parameters:
+        arguments["turn_handling"] = _turn_handling(options)
+        return arguments
+    flat = {
+        "turn_detection": "vad",
+        "preemptive_generation": False,
+        "allow_interruptions": options.allow_interruptions,
+        "min_interruption_duration": options.min_duration_s,
+        "min_interruption_words": options.min_words,
+        "false_interruption_timeout": options.false_interruption_timeout_s,
+        "resume_false_interruption": options.resume_false_interruption,
+        "discard_audio_if_uninterruptible": options.discard_audio_if_uninterruptible,
+        "min_endpointing_delay": options.min_endpointing_delay_s,
+    }
+    arguments.update(_given(flat, parameters))
+    return arguments
+
+
+def _turn_handling(options: SessionOptions) -> dict[str, Any]:
+    known = _annotations(_INTERRUPTION_OPTIONS)
+    interruption = _given(
+        {
+            "enabled": options.allow_interruptions,
+            "mode": "adaptive" if options.interruption_model else "vad",
+            "min_duration": options.min_duration_s,
+            "min_words": options.min_words,
+            "false_interruption_timeout": options.false_interruption_timeout_s,
+            "resume_false_interruption": options.resume_false_interruption,
+            "discard_audio_if_uninterruptible": options.discard_audio_if_uninterruptible,
+            # The second value holds back transcripts near the end of a reply; it stays as it comes.
+            "backchannel_boundary": None
+            if options.backchannel_boundary_s is None
+            else (options.backchannel_boundary_s, 1.0),
+        },
+        known,
+    )
+    turn: dict[str, Any] = {
+        "turn_detection": "vad",
+        "endpointing": {"min_delay": options.min_endpointing_delay_s},
+        "interruption": interruption,
+    }
+    if "preemptive_generation" in _annotations(_TURN_OPTIONS):
+        turn["preemptive_generation"] = {"enabled": False}
+    return turn
+
+
+def _given(values: dict[str, Any], known: frozenset[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None and name in known}
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Has ``owner`` answer with ``value`` under ``name`` for as long as the block runs."""
+    original = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+@contextmanager
+def interruption_model(detector: Callable[[], Any] | None) -> Iterator[None]:
+    """Lets sessions that start inside the block make ``detector`` where they would make the model.
+
+    The session decides by itself whether it wants one; only the hosted service is stood in for.
+    """
+    if detector is None:
+        yield
+        return
+    with replaced(importlib.import_module(_DETECTOR_MODULE), _DETECTOR, detector):
+        yield
