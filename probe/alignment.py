@@ -1,0 +1,894 @@
+"""Following audio from one boundary to the next by what it sounds like, sample for sample.
+
+Two places need it. A sink hands on what it captured with stretches left out, cut up anew
+(`FlowMatcher`: captured to pushed). A source hands on what was pushed in blocks of 10 ms, with
+what a clear discarded left out and blocks of silence put in where it had nothing (`WireMatcher`:
+pushed to sent). Both compare content; knowledge of the calls only narrows what content is
+compared with, and decides where content cannot.
+
+Values and positions
+    Everything here counts *values*: int16 numbers as they lie interleaved in a frame. A sink that
+    hands stereo frames to a mono source without converting them (LiveKit's room output does not
+    look at a frame's geometry) is then followed like any other. Who calls turns values into
+    samples. Positions count from 0 over everything ever appended and are never reused.
+
+What is decided how
+    Continuing where the last match ended is believed until content contradicts it. Where content
+    fits several places (digital silence, a constant tone, a repeat), the decision is held until a
+    value comes that tells them apart, and the held values are then placed backwards from it. Where
+    none comes in time, flow order and time decide, and the values are counted as ambiguous.
+
+Effort
+    Following costs one comparison per chunk. Only a contradiction starts a search; how many bytes
+    searches may read is bounded by a budget that refills slowly, so that a sink that resamples
+    (nothing ever matches) stays cheap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+import numpy as np
+
+VALUE_BYTES: Final = 2
+
+_ALIGNMENT_TRIES: Final = 512
+"""Hits of a search at odd bytes that are passed over before it gives up."""
+
+
+class SampleStore:
+    """Values appended in order, of which the newest are kept.
+
+    ``base`` is the position of the oldest value still held, ``end`` that of the next to come.
+    """
+
+    __slots__ = ("_base", "_data", "_limit")
+
+    def __init__(self, limit_bytes: int, base: int = 0) -> None:
+        self._data = bytearray()
+        self._base = base
+        self._limit = limit_bytes
+
+    @property
+    def base(self) -> int:
+        return self._base
+
+    @property
+    def end(self) -> int:
+        return self._base + len(self._data) // VALUE_BYTES
+
+    def append(self, data: bytes) -> int:
+        """Add int16 data and return how many old values had to be forgotten for it."""
+        self._data += data
+        excess = len(self._data) - self._limit
+        if excess <= 0:
+            return 0
+        # A quarter more than needed: forgetting a little with every append would move the rest
+        # of the buffer each time.
+        forgotten = (excess + self._limit // 4) // VALUE_BYTES
+        forgotten = min(forgotten, len(self._data) // VALUE_BYTES)
+        self.forget_before(self._base + forgotten)
+        return forgotten
+
+    def forget_before(self, position: int) -> None:
+        """Let go of the values in front of ``position``."""
+        count = min(position, self.end) - self._base
+        if count > 0:
+            del self._data[: count * VALUE_BYTES]
+            self._base += count
+
+    def truncate(self, position: int) -> None:
+        """Take back the values from ``position`` on; their positions will be given out again."""
+        if position >= self._base:
+            del self._data[(position - self._base) * VALUE_BYTES :]
+
+    def matches(self, position: int, data: bytes) -> bool:
+        """Whether ``data`` is held, whole, at ``position``."""
+        offset = (position - self._base) * VALUE_BYTES
+        return offset >= 0 and self._data.startswith(data, offset)
+
+    def common_ahead(self, position: int, data: bytes) -> int:
+        """How many values from the front of ``data`` equal those from ``position`` on."""
+        offset = (position - self._base) * VALUE_BYTES
+        if offset < 0:
+            return 0
+        return _equal_values(bytes(self._data[offset : offset + len(data)]), data)
+
+    def common_behind(self, position: int, data: bytes) -> int:
+        """How many values from the back of ``data`` equal those in front of ``position``."""
+        stop = (position - self._base) * VALUE_BYTES
+        start = max(stop - len(data), 0)
+        if stop <= 0:
+            return 0
+        held = np.frombuffer(bytes(self._data[start:stop]), np.int16)[::-1]
+        given = np.frombuffer(data, np.int16)[::-1][: len(held)]
+        differing = np.flatnonzero(held != given)
+        return int(differing[0]) if len(differing) else len(held)
+
+    def find(self, data: bytes, start: int) -> int | None:
+        """Lowest position from ``start`` on where ``data`` is held whole; None if there is none."""
+        offset = max(start - self._base, 0) * VALUE_BYTES
+        for _ in range(_ALIGNMENT_TRIES):
+            offset = self._data.find(data, offset)
+            if offset < 0:
+                return None
+            if offset % VALUE_BYTES == 0:
+                return self._base + offset // VALUE_BYTES
+            offset += 1
+        return None
+
+    def head(self, position: int, values: int) -> bytes:
+        """Up to ``values`` values from ``position`` on."""
+        offset = max(position - self._base, 0) * VALUE_BYTES
+        return bytes(self._data[offset : offset + values * VALUE_BYTES])
+
+
+def _equal_values(one: bytes, other: bytes) -> int:
+    count = min(len(one), len(other)) // VALUE_BYTES
+    left = np.frombuffer(one, np.int16, count)
+    right = np.frombuffer(other, np.int16, count)
+    differing = np.flatnonzero(left != right)
+    return int(differing[0]) if len(differing) else count
+
+
+def _is_constant(data: bytes) -> bool:
+    return data[VALUE_BYTES:] == data[:-VALUE_BYTES]
+
+
+# --- captured to pushed -----------------------------------------------------------------------
+
+Part = tuple["int | None", int]
+"""``(position, values)``; a position of None is content never seen upstream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Where the values of one chunk came from, in order."""
+
+    key: Hashable
+    parts: list[Part]
+    ambiguous_values: int
+
+
+@dataclass(slots=True)
+class _Held:
+    key: Hashable
+    values: int
+
+
+class FlowMatcher:
+    """Finds pushed chunks again in what was captured: stretches may be left out, never reordered.
+
+    Args:
+        limit_bytes: how much captured audio is kept while it is not pushed.
+        patience_values: how many values may be held undecided before flow order decides.
+    """
+
+    _TELLING_VALUES: Final = 32
+    """Fewer values than this are not searched for: they would be found anywhere."""
+    _NEEDLE_VALUES: Final = 256
+    _HISTORY_VALUES: Final = 1 << 17
+    """Kept behind the last match, for a refused frame that is handed over again."""
+    _CANDIDATES: Final = 32
+    _BUDGET_BYTES: Final = 64 << 20
+    _REFILL_BYTES: Final = 256 << 10
+
+    def __init__(self, limit_bytes: int = 32 << 20, patience_values: int = 480_000) -> None:
+        self._store = SampleStore(limit_bytes)
+        self._patience = patience_values
+        self._borders: list[int] = []  # where captured frames begin, ascending
+        self._fence: int | None = None
+        self._budget = self._BUDGET_BYTES
+        self._start = 0  # where the held chunks begin if they continue
+        self._held: list[_Held] = []
+        self._held_data = bytearray()
+        self._fixed = 0  # values of the held data that continue; the rest contradicts
+        self._floating = False
+
+    @property
+    def end(self) -> int:
+        """Position of the next value to be captured."""
+        return self._store.end
+
+    @property
+    def expected(self) -> int:
+        """Position where the next chunk begins if it continues."""
+        return self._start + self._fixed
+
+    @property
+    def needed_from(self) -> int:
+        """Positions in front of this one will not be reported any more."""
+        return min(self._start, self._store.base)
+
+    def capture(self, data: bytes) -> int:
+        """Add what entered upstream; return how many values had to be forgotten unmatched."""
+        self._borders.append(self._store.end)
+        expected = self.expected
+        self._store.append(data)
+        base = self._store.base
+        if base <= expected:
+            return 0
+        # What is held can no longer be compared; it is decided before its ground is gone.
+        if not self._held:
+            self._start = base
+        return base - expected
+
+    def clear(self) -> None:
+        """The sink was told to drop what it holds: the next push may begin at the next capture."""
+        self._fence = self._store.end
+
+    def rewind(self, position: int) -> None:
+        """The chunk that began at ``position`` was refused and may be handed over again."""
+        if not self._held and self._store.base <= position < self._start:
+            self._start = position
+
+    def push(self, key: Hashable, data: bytes) -> list[Match]:
+        """Match the next chunk; return what is decided now, oldest first (this chunk or not)."""
+        if not data:
+            return [Match(key, [], 0)]
+        self._budget = min(self._budget + self._REFILL_BYTES, self._BUDGET_BYTES)
+        values = len(data) // VALUE_BYTES
+        if self._start < self._store.base and not self._held:
+            self._start = self._store.base
+        fence = self._fence
+        if fence is not None and self.expected >= fence:
+            fence = self._fence = None
+        constant = _is_constant(data)
+        self._held.append(_Held(key, values))
+        self._held_data += data
+        if self._floating:
+            return self._resolve(last=False)
+        if self._store.matches(self.expected, data):
+            if fence is not None and not constant and self._store.matches(fence, data):
+                # The same audio before and after a clear of the sink: what the clear dropped is
+                # not what is pushed after it, but nothing in the content proves it.
+                before = [(self._start, self._fixed)] if self._fixed else []
+                return self._settle([*before, (fence, values)], (self._fixed, self._fixed + values))
+            self._fixed += values
+            # Silence up to the end of all that was captured can be nowhere else.
+            constant = constant and self.expected < self._store.end
+            if constant and self._fixed < self._patience:
+                return []
+            doubtful = (0, self._fixed) if constant else (0, 0)
+            return self._settle([(self._start, self._fixed)], doubtful)
+        self._fixed += self._store.common_ahead(self.expected, data)
+        self._floating = True
+        return self._resolve(last=False)
+
+    def finish(self) -> list[Match]:
+        """Decide what is held by flow order: nothing more will come."""
+        if not self._held:
+            return []
+        if self._floating:
+            return self._resolve(last=True)
+        return self._settle([(self._start, self._fixed)], (0, self._fixed))
+
+    def _resolve(self, *, last: bool) -> list[Match]:
+        """Place what contradicts the continuation, if it can be told where it belongs."""
+        data = bytes(self._held_data)
+        rest = data[self._fixed * VALUE_BYTES :]
+        values = len(rest) // VALUE_BYTES
+        last = last or values >= self._patience
+        telling = values >= self._TELLING_VALUES and not _is_constant(rest)
+        if not telling and not last:
+            return []
+        floor = self.expected
+        found = self._candidates(rest, floor)
+        if len(found) > 1 and not last and len(self._held) < 8:
+            return []
+        if found:
+            position, split, reach = self._choose(data, found)
+            parts: list[Part] = [(self._start, split)] if split else []
+            moved = self._fixed - split
+            parts.append((position - moved, values + moved))
+            doubtful = (self._fixed - reach, self._fixed)
+            if len(found) > 1 or not telling:
+                doubtful = (self._fixed - reach, len(data) // VALUE_BYTES)
+            return self._settle(parts, doubtful)
+        parts = [(self._start, self._fixed)] if self._fixed else []
+        parts += self._piece_together(rest, floor, 0)
+        return self._settle(parts, (0, 0))
+
+    def _candidates(self, rest: bytes, floor: int) -> list[int]:
+        """Positions where the rest is held whole, ascending, the first few."""
+        found: list[int] = []
+        if self._fence is not None and self._store.matches(self._fence, rest):
+            # A clear announced this jump; what lies between was dropped by it.
+            return [self._fence]
+        position: int | None = floor
+        while position is not None and len(found) < self._CANDIDATES:
+            position = self._search(rest, position)
+            if position is not None:
+                found.append(position)
+                position += 1
+        return found
+
+    def _choose(self, data: bytes, found: list[int]) -> tuple[int, int, int]:
+        """Which of the places it is, and where in the held data the jump lies.
+
+        Returns the position of the first contradicting value, how many held values lie before the
+        jump, and over how many values in front of the contradiction the jump could have been.
+        """
+        fixed = self._fixed
+        before = data[: fixed * VALUE_BYTES]
+        starts = []
+        total = 0
+        for held in self._held:
+            starts.append(total)
+            total += held.values
+        best: tuple[int, int, int, int] | None = None
+        for position in found:
+            reach = min(self._store.common_behind(position, before), fixed)
+            splits = {fixed}
+            splits.update(start for start in starts if fixed - reach <= start <= fixed)
+            low = bisect_left(self._borders, position - reach)
+            for border in self._borders[low : bisect_right(self._borders, position)][-4:]:
+                splits.add(fixed - (position - border))
+            for split in splits:
+                landing = position - (fixed - split)
+                rank = 2 * (split not in starts) + (not self._is_border(landing))
+                option = (rank, position, -split, reach)
+                if best is None or option < best:
+                    best = option
+        assert best is not None
+        return best[1], -best[2], best[3]
+
+    def _is_border(self, position: int) -> bool:
+        index = bisect_left(self._borders, position)
+        return index < len(self._borders) and self._borders[index] == position
+
+    def _piece_together(self, rest: bytes, floor: int, depth: int) -> list[Part]:
+        """Place data that is not held in one piece: several jumps, or audio never captured."""
+        values = len(rest) // VALUE_BYTES
+        if not values:
+            return []
+        unknown: list[Part] = [(None, values)]
+        expected = self._store.head(floor, self._TELLING_VALUES)
+        offset = rest.find(expected) if len(expected) == self._TELLING_VALUES * VALUE_BYTES else -1
+        if offset > 0 and offset % VALUE_BYTES == 0 and not _is_constant(expected):
+            # Audio from before the probe came, and the head of what was captured right behind it.
+            ahead = self._store.common_ahead(floor, rest[offset:])
+            if offset + ahead * VALUE_BYTES == len(rest):
+                return [(None, offset // VALUE_BYTES), (floor, ahead)]
+        if depth > 3:
+            return unknown
+        needle = self._front_needle(rest)
+        position = self._search(needle, floor) if needle else None
+        if position is not None:
+            ahead = self._store.common_ahead(position, rest)
+            behind = rest[ahead * VALUE_BYTES :]
+            return [(position, ahead), *self._piece_together(behind, position + ahead, depth + 1)]
+        needle = rest[-self._NEEDLE_VALUES * VALUE_BYTES :]
+        if len(needle) < self._TELLING_VALUES * VALUE_BYTES or _is_constant(needle):
+            return unknown
+        position = self._search(needle, floor)
+        if position is None:
+            return unknown
+        stop = position + len(needle) // VALUE_BYTES
+        reach = min(self._store.common_behind(stop, rest), stop - floor)
+        front: list[Part] = [(None, values - reach)] if reach < values else []
+        return [*front, (stop - reach, reach)]
+
+    def _front_needle(self, rest: bytes) -> bytes:
+        """The front of ``rest``, long enough to tell; empty if all of it is one value."""
+        length = self._NEEDLE_VALUES * VALUE_BYTES
+        needle = rest[:length]
+        if not _is_constant(needle):
+            return needle
+        values = np.frombuffer(rest, np.int16)
+        differing = np.flatnonzero(values != values[0])
+        if not len(differing):
+            return b""
+        return rest[: (int(differing[0]) + self._TELLING_VALUES) * VALUE_BYTES]
+
+    def _search(self, needle: bytes, start: int) -> int | None:
+        """`SampleStore.find` within the budget."""
+        if self._budget <= 0:
+            return None
+        start = max(start, self._store.base)
+        position = self._store.find(needle, start)
+        stop = self._store.end if position is None else position
+        self._budget -= max(stop - start, 0) * VALUE_BYTES
+        return position
+
+    def _settle(self, parts: list[Part], doubtful: tuple[int, int]) -> list[Match]:
+        """Hand out the parts to the held chunks and go on behind the last place found."""
+        matches = []
+        queue = [part for part in parts if part[1]]
+        index = taken = begun = 0
+        for held in self._held:
+            own: list[Part] = []
+            missing = held.values
+            while missing:
+                position, values = queue[index]
+                count = min(values - taken, missing)
+                own.append((None if position is None else position + taken, count))
+                missing -= count
+                taken += count
+                if taken == values:
+                    index, taken = index + 1, 0
+            stop = begun + held.values
+            overlap = min(doubtful[1], stop) - max(doubtful[0], begun)
+            matches.append(Match(held.key, own, max(overlap, 0)))
+            begun = stop
+        reached = [position + values for position, values in queue if position is not None]
+        if reached:
+            if self._floating:
+                self._budget = self._BUDGET_BYTES
+            self._start = reached[-1]
+        self._fixed = 0
+        self._floating = False
+        self._held.clear()
+        self._held_data.clear()
+        self._tidy()
+        return matches
+
+    def _tidy(self) -> None:
+        # In large steps: every removal moves what stays.
+        if self._start - self._store.base > 2 * self._HISTORY_VALUES:
+            self._store.forget_before(self._start - self._HISTORY_VALUES)
+        unneeded = bisect_left(self._borders, self._store.base)
+        if unneeded > 4096:
+            del self._borders[:unneeded]
+
+
+# --- pushed to sent ---------------------------------------------------------------------------
+
+Kind = Literal["sent", "inserted", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Values that left the source one behind the other, of one kind.
+
+    ``block`` is the number of the block it begins in, ``offset`` the value of that block it
+    begins with. ``position`` is that of its first value among the pushed, None unless ``sent``.
+    """
+
+    block: int
+    offset: int
+    kind: Kind
+    position: int | None
+    values: int
+    ambiguous_values: int = 0
+
+
+@dataclass(slots=True)
+class _Piece:
+    start: int
+    stop: int
+    at_ns: int
+    key: Hashable
+    inside_ns: int | None = None
+    """When it was surely inside the native queue; None while that is unknown."""
+    surely: bool = False
+    """Whether ``inside_ns`` is sure: the call returned, it was not cancelled."""
+
+
+@dataclass(slots=True)
+class _Clear:
+    at_ns: int
+    ended_ns: int
+    high: int
+    """Pushed before the clear was called: everything in front of this position."""
+
+
+_Label = tuple[tuple["tuple[Kind, int | None, int]", ...], bool]
+"""Parts of one block, and whether their place is in doubt."""
+
+
+@dataclass(slots=True)
+class _Path:
+    """One reading of what happened in the native queue."""
+
+    position: int
+    clears: int
+    cost_ns: int = 0
+    emptied_ns: int = 0
+    """When the last clear this reading has behind it was called."""
+    spoke_ns: int = 0
+    """When the last block of the queue left."""
+    sent: int = 0
+    """Blocks of the queue among the labels, ever."""
+    labels: list[_Label] = field(default_factory=list)
+
+
+class WireMatcher:
+    """Finds the blocks that left a source again in what was pushed to it.
+
+    The native queue is a pipe: what leaves is what was put in, in order, unless a clear emptied
+    it. A block is a whole block of the queue, or silence where less than a block was inside. What
+    survives a clear begins at the front of a push that was still under way, or of a piece of it.
+
+    Where several readings of the blocks fit, all are kept; content ends most of them. Readings of
+    the same content differ in when they say things happened; one that disagrees with the clock by
+    more than ``slack_ns`` compared with another is given up.
+
+    Args:
+        block_values: values the source hands on per tick.
+        piece_values: how the source cuts up frames longer than its queue; None if unknown.
+        slack_ns: how far the given times of blocks may be wrong.
+        block_ns: time between two ticks of the source.
+        quiet_ns: for how long a source that runs dry puts out nothing before it inserts silence.
+        limit_bytes: how much pushed audio is kept while it is not sent.
+        start: position of the first value that will be pushed.
+    """
+
+    _PATHS: Final = 48
+    _HELD_BLOCKS: Final = 400
+    _HISTORY_VALUES: Final = 1 << 14
+    _BUDGET_BYTES: Final = 16 << 20
+    _REFILL_BYTES: Final = 64 << 10
+
+    def __init__(
+        self,
+        block_values: int,
+        piece_values: int | None = None,
+        *,
+        slack_ns: int = 60_000_000,
+        block_ns: int = 10_000_000,
+        quiet_ns: int = 0,
+        limit_bytes: int = 16 << 20,
+        start: int = 0,
+    ) -> None:
+        self._block = block_values
+        self._piece_values = piece_values
+        self._slack = slack_ns
+        self._block_ns = block_ns
+        self._quiet = quiet_ns
+        self._store = SampleStore(limit_bytes, start)
+        self._pieces: list[_Piece] = []
+        self._clears: list[_Clear] = []
+        self._clears_gone = 0  # clears every reading has behind it, no longer in the list
+        self._paths = [_Path(start, 0)]
+        self._held_from = 0  # number of the block the paths' labels begin with
+        self._stray: bytes | None = None  # the last block if nobody knows it
+        self._budget = self._BUDGET_BYTES
+        self._zeros = bytes(block_values * VALUE_BYTES)
+
+    @property
+    def end(self) -> int:
+        """Position of the next value to be pushed."""
+        return self._store.end
+
+    @property
+    def has_stray(self) -> bool:
+        """Whether the last block is one nobody knows, held for the next one to explain."""
+        return self._stray is not None
+
+    @property
+    def undecided_blocks(self) -> int:
+        """How many blocks are held because more than one reading fits."""
+        return len(self._paths[0].labels)
+
+    @property
+    def needed_from(self) -> int:
+        """Positions in front of this one will not be reported any more."""
+        return self._store.base
+
+    def push(self, key: Hashable, data: bytes, at_ns: int) -> int:
+        """Add an accepted push; return how many values had to be forgotten unsent."""
+        start = self._store.end
+        stop = start + len(data) // VALUE_BYTES
+        step = self._piece_values or max(stop - start, 1)
+        for begin in range(start, stop, step):
+            self._pieces.append(_Piece(begin, min(begin + step, stop), at_ns, key))
+        self._store.append(data)
+        base = self._store.base
+        lost = 0
+        for path in self._paths:
+            if path.position < base:
+                lost = max(lost, base - path.position)
+                path.position = base
+        return lost
+
+    def push_ended(self, key: Hashable, ended_ns: int, *, returned: bool) -> None:
+        """The call of a push ended: all of it was inside the queue by then (if it returned)."""
+        seen = False
+        for piece in reversed(self._pieces):
+            if piece.key == key:
+                piece.inside_ns = ended_ns
+                piece.surely = returned
+                seen = True
+            elif seen:
+                break
+
+    def retract(self, key: Hashable) -> bool:
+        """Take back the last push, which was refused; False if it is not last, or was seen sent."""
+        if not self._pieces or self._pieces[-1].key != key:
+            return False
+        start = min(piece.start for piece in self._pieces if piece.key == key)
+        if any(path.position > start for path in self._paths):
+            return False
+        self._pieces = [piece for piece in self._pieces if piece.key != key]
+        self._store.truncate(start)
+        return True
+
+    def was_sent(self, start: int) -> bool:
+        """Whether anything from position ``start`` on is known to have been sent."""
+        return any(path.position > start for path in self._paths)
+
+    def clear(self, at_ns: int, ended_ns: int | None = None) -> None:
+        """The queue is being emptied; what was pushed so far may be gone."""
+        self._clears.append(_Clear(at_ns, ended_ns or at_ns, self._store.end))
+
+    def blocks(self, first: int, data: bytes, at_ns: int) -> list[Stretch]:
+        """Match whole blocks that left one tick after the other, the first at ``at_ns``.
+
+        Returns what is decided now, oldest first.
+        """
+        size = self._block * VALUE_BYTES
+        count = len(data) // size
+        self._budget = min(self._budget + count * self._REFILL_BYTES, self._BUDGET_BYTES)
+        path = self._paths[0]
+        if not path.labels:
+            self._held_from = first
+        if len(self._paths) == 1 and not self._clears and not path.labels:
+            quick = self._match_quickly(path, first, data, at_ns, count)
+            if quick is not None:
+                return [quick]
+        for index in range(count):
+            block = data[index * size : (index + 1) * size]
+            self._step(block, at_ns + index * self._block_ns)
+        return self._decide()
+
+    def finish(self) -> list[Stretch]:
+        """Decide what is held by time and flow order: nothing more will come."""
+        self._collapse()
+        self._stray = None
+        return self._hand_out(len(self._paths[0].labels))
+
+    def give_up_stray(self) -> list[Stretch]:
+        """Hand out a block nobody knows without waiting for the next one to explain it."""
+        self._stray = None
+        return self._decide()
+
+    def _match_quickly(
+        self, path: _Path, first: int, data: bytes, at_ns: int, count: int
+    ) -> Stretch | None:
+        values = count * self._block
+        if data.startswith(self._zeros) and data == self._zeros * count:
+            if self._store.end - path.position < self._block:
+                return Stretch(first, 0, "inserted", None, values)
+            stop_ns = self._inside_ns(path.position + values)
+            if stop_ns is None or at_ns - stop_ns <= self._slack:
+                return None
+        if not self._store.matches(path.position, data):
+            return None
+        stretch = Stretch(first, 0, "sent", path.position, values)
+        path.position += values
+        self._tidy()
+        return stretch
+
+    def _step(self, block: bytes, at_ns: int) -> None:
+        """Let every reading explain one more block."""
+        zero = block == self._zeros
+        size = self._block
+        successors: dict[tuple[int, int], _Path] = {}
+        for path in self._paths:
+            for position, clears, cost, emptied_ns in self._continuations(path, at_ns):
+                options: list[tuple[int, int, _Label]] = []
+                if self._store.matches(position, block):
+                    early = self._pushed_ns(position + size) - at_ns
+                    sent: _Label = ((("sent", position, size),), False)
+                    options.append((position + size, early, sent))
+                if zero:
+                    late = self._overdue_ns(position + size, emptied_ns, at_ns)
+                    hasty = path.spoke_ns + self._quiet - at_ns if path.spoke_ns else 0
+                    inserted: _Label = ((("inserted", None, size),), False)
+                    options.append((position, max(late, hasty), inserted))
+                for reached, price, label in options:
+                    speaks = reached > position
+                    successor = _Path(
+                        reached,
+                        clears,
+                        max(cost, price),
+                        emptied_ns,
+                        at_ns if speaks else path.spoke_ns,
+                        path.sent + speaks,
+                        [*path.labels, label],
+                    )
+                    key = (reached, clears)
+                    known = successors.get(key)
+                    successors[key] = successor if known is None else _better(known, successor)
+        if not successors:
+            self._lose(block)
+            return
+        self._stray = None
+        self._paths = list(successors.values())
+        if len(self._paths) > 1:
+            self._prune()
+
+    def _continuations(self, path: _Path, at_ns: int) -> list[tuple[int, int, int, int]]:
+        """Where the next block may come from: position, clears behind it, cost, emptied when."""
+        pending = self._clears[path.clears - self._clears_gone :]
+        if not pending:
+            return [(path.position, path.clears, path.cost_ns, path.emptied_ns)]
+        late = at_ns - pending[0].ended_ns
+        result = [(path.position, path.clears, max(path.cost_ns, late), path.emptied_ns)]
+        for index, clear in enumerate(pending):
+            cost = max(path.cost_ns, clear.at_ns - at_ns)
+            if index + 1 < len(pending):
+                cost = max(cost, at_ns - pending[index + 1].ended_ns)
+            behind = path.clears + index + 1
+            result += [
+                (start, behind, cost, clear.at_ns)
+                for start in self._survivors(clear, path.position)
+            ]
+        return result
+
+    def _overdue_ns(self, position: int, emptied_ns: int, at_ns: int) -> int:
+        """For how long the source could have sent everything in front of ``position`` already."""
+        piece = self._piece_of(position)
+        if piece is None:
+            return 0
+        if piece.inside_ns is None or not piece.surely:
+            # With nothing else inside, the next piece is taken in within two ticks.
+            return at_ns - max(piece.at_ns, emptied_ns) - 2 * self._block_ns
+        return at_ns - piece.inside_ns
+
+    def _survivors(self, clear: _Clear, position: int) -> list[int]:
+        """Where what is sent after the clear may begin."""
+        high = max(clear.high, position)
+        starts = {high}
+        for piece in reversed(self._pieces):
+            if piece.start >= high:
+                continue
+            if piece.start < position:
+                break
+            if piece.surely and piece.inside_ns is not None and piece.inside_ns < clear.at_ns:
+                break
+            starts.add(piece.start)
+        return sorted(starts)
+
+    def _piece_of(self, position: int) -> _Piece | None:
+        """The piece that holds the value in front of ``position``."""
+        index = bisect_left(self._pieces, position, key=lambda piece: piece.stop)
+        return self._pieces[index] if index < len(self._pieces) else None
+
+    def _inside_ns(self, position: int) -> int | None:
+        """When everything in front of ``position`` was inside the queue; None if unknown."""
+        piece = self._piece_of(position)
+        return None if piece is None else piece.inside_ns
+
+    def _pushed_ns(self, position: int) -> int:
+        """When the push of the value in front of ``position`` began."""
+        piece = self._piece_of(position)
+        return 0 if piece is None else piece.at_ns
+
+    def _prune(self) -> None:
+        """Give up readings the clock contradicts."""
+        self._paths.sort(key=lambda path: path.cost_ns)
+        limit = self._paths[0].cost_ns + self._slack
+        kept = [path for path in self._paths[: self._PATHS] if path.cost_ns <= limit]
+        for gone in self._paths[len(kept) :]:
+            for path in kept:
+                # Two readings that differ in a clear only: which samples are gone was decided by
+                # the clock. That silence was sent when it was due is confirmed by what follows.
+                if path.clears != gone.clears:
+                    _doubt(path, gone)
+        self._paths = kept
+        if len(kept[0].labels) > self._HELD_BLOCKS:
+            self._collapse()
+
+    def _collapse(self) -> None:
+        """Keep the reading that fits the clock best; where others differ is in doubt."""
+        best = min(self._paths, key=lambda path: path.cost_ns)
+        for other in self._paths:
+            if other is not best:
+                _doubt(best, other)
+        self._paths = [best]
+
+    def _lose(self, block: bytes) -> None:
+        """No reading explains the block: look for it everywhere ahead."""
+        self._collapse()
+        path = self._paths[0]
+        # Behind every clear: what is found now lies behind them too, or cannot be told apart.
+        found = self._search(block, path.position)
+        if found is None:
+            path.labels.append(((("unknown", None, self._block),), False))
+            self._stray = block
+            return
+        repeated = self._search(block, found + 1) is not None
+        if self._stray is not None and path.labels:
+            # A block that began before the probe came, or before the jump, and ended with this.
+            reach = min(self._store.common_behind(found, self._stray), found - path.position)
+            if reach:
+                front: tuple[tuple[Kind, int | None, int], ...] = (
+                    (("unknown", None, self._block - reach),) if reach < self._block else ()
+                )
+                path.labels[-1] = ((*front, ("sent", found - reach, reach)), False)
+        self._stray = None
+        path.labels.append(((("sent", found, self._block),), repeated))
+        path.position = found + self._block
+        path.cost_ns = 0
+
+    def _search(self, block: bytes, start: int) -> int | None:
+        if self._budget <= 0:
+            return None
+        found = self._store.find(block, start)
+        stop = self._store.end if found is None else found
+        self._budget -= max(stop - start, 0) * VALUE_BYTES
+        return found
+
+    def _decide(self) -> list[Stretch]:
+        """Hand out what all readings agree on."""
+        paths = self._paths
+        agreed = len(paths[0].labels)
+        if len(paths) > 1:
+            labels = paths[0].labels
+            for other in paths[1:]:
+                for index in range(agreed):
+                    if labels[index][0] != other.labels[index][0]:
+                        agreed = index
+                        break
+        else:
+            paths[0].cost_ns = 0
+            if self._stray is not None:
+                agreed -= 1
+        self._forget_clears()
+        return self._hand_out(agreed)
+
+    def _forget_clears(self) -> None:
+        done = min(path.clears for path in self._paths) - self._clears_gone
+        if len(self._paths) == 1 and self._clears[done:]:
+            # A reading that sits behind a clear's end has that clear behind it.
+            position = self._paths[0].position
+            while done < len(self._clears) and self._clears[done].high < position:
+                done += 1
+                self._paths[0].clears = self._clears_gone + done
+        if done > 0:
+            del self._clears[:done]
+            self._clears_gone += done
+
+    def _hand_out(self, count: int) -> list[Stretch]:
+        if not count:
+            return []
+        handed = self._paths[0].labels[:count]
+        doubts = [False] * count
+        for path in self._paths:
+            for index in range(count):
+                doubts[index] = doubts[index] or path.labels[index][1]
+            del path.labels[:count]
+        stretches: list[Stretch] = []
+        for index, ((parts, _), doubt) in enumerate(zip(handed, doubts, strict=True)):
+            offset = 0
+            for kind, position, values in parts:
+                block = self._held_from + index
+                stretches.append(
+                    Stretch(block, offset, kind, position, values, values if doubt else 0)
+                )
+                offset += values
+        self._held_from += count
+        self._tidy()
+        return stretches
+
+    def _tidy(self) -> None:
+        position = min(path.position for path in self._paths)
+        gone = bisect_right(self._pieces, position, key=lambda piece: piece.stop)
+        if gone > 64:
+            del self._pieces[:gone]
+        if position - self._store.base > 2 * self._HISTORY_VALUES:
+            self._store.forget_before(position - self._HISTORY_VALUES)
+
+
+def _better(one: _Path, other: _Path) -> _Path:
+    """Of two readings that come to the same state, the one that fits the clock better.
+
+    Where both sent as much, they differ only in when silence was put in between, and what follows
+    confirms either. Where a clear is all that made them meet, what it took was decided by the clock.
+    """
+    best, second = (one, other) if one.cost_ns <= other.cost_ns else (other, one)
+    if best.sent != second.sent:
+        _doubt(best, second)
+    return best
+
+
+def _doubt(path: _Path, other: _Path) -> None:
+    """Mark where two readings of the same blocks differ."""
+    for index, (label, against) in enumerate(zip(path.labels, other.labels, strict=True)):
+        if label[0] != against[0]:
+            path.labels[index] = (label[0], True)
