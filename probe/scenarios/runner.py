@@ -1,0 +1,290 @@
+"""Runs a scripted call under the probe, in this process or in a child.
+
+The native library sometimes takes a process down as the interpreter leaves, and a call can hang in
+it: so the command line runs every call in a child of its own, bounds it, and judges it by the trace
+it left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import logging.handlers
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import probe
+from probe.errors import ProbeError, ScenarioError
+from probe.scenarios.catalogue import Scenario
+from probe.scenarios.files import from_document, to_document
+from probe.scenarios.releases import require_livekit
+
+START_LIMIT_S: Final = 40.0
+"""What a call may take beside its audio: starting Python, waiting for steps, closing down."""
+LEAVE_LIMIT_S: Final = 10.0
+"""How long a child may take to leave once it was told to."""
+
+_KEY: Final = "sinkprobe"
+"""Marks the child's own lines among whatever else a library prints."""
+
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a call left behind."""
+
+    trace: Path
+    log: Path
+    """LiveKit's own log of the call."""
+
+
+async def run_call(
+    scenario: Scenario,
+    path: Path,
+    *,
+    progress: Progress | None = None,
+    started: Callable[[Path], None] | None = None,
+) -> Path:
+    """Runs a call in the running loop, recorded into ``path``; returns the file really written.
+
+    Args:
+        scenario: what happens.
+        path: the trace; one that exists is left alone and another name is taken.
+        progress: told each step as it begins.
+        started: told the trace's path as soon as there is one.
+
+    Raises: `ScenarioError` where the release can't run it, a step waited in vain, or the session
+        broke down; the trace up to there stays.
+    """
+    from probe.scenarios.call import Call
+
+    call = Call(scenario, progress=progress)
+    recording = probe.attach(call.session, path, run=_header(scenario))
+    try:
+        if started is not None:
+            started(recording.path)
+        await call.run(recording)
+    finally:
+        recording.close()
+    return recording.path
+
+
+def _header(scenario: Scenario) -> dict[str, Any]:
+    axes = scenario.axes
+    return {
+        "scenario": scenario.name,
+        "pacing": axes.pacing,
+        "frame_ms": axes.frame_ms,
+        "rate_hz": axes.rate_hz,
+        "reply_ms": axes.reply_ms,
+        "at": axes.at,
+    }
+
+
+def limit_s(scenario: Scenario) -> float:
+    """After how many seconds a call of this scenario is taken for hung."""
+    waits_ms = sum(step.ms or 0 for step in scenario.steps)
+    return START_LIMIT_S + (2 * scenario.axes.reply_ms + waits_ms) / 1000
+
+
+def run_in_child(
+    scenario: Scenario,
+    directory: Path,
+    *,
+    python: str = sys.executable,
+    progress: Progress | None = None,
+    started: Callable[[Path], None] | None = None,
+) -> Outcome:
+    """Runs a call in a child process and returns what it left in ``directory``.
+
+    Args:
+        scenario: what happens.
+        directory: where trace and log go; made if need be.
+        python: the interpreter, whose livekit-agents is the build that is tried.
+        progress: told each step as it begins.
+        started: told the trace's path as soon as there is one.
+
+    Raises:
+        ScenarioError: the release can't run it, it came to no end in time, or it broke down.
+        KeyboardInterrupt: passed on after the child has closed the trace.
+    """
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScenarioError(f"{directory}: expected a directory to write to ({error})") from error
+    specification = {
+        "scenario": to_document(scenario),
+        "trace": str(directory.resolve() / f"{scenario.name}.jsonl"),
+    }
+    child = _Child(python, specification, progress, started)
+    child.wait(limit_s(scenario))
+    return child.outcome(scenario)
+
+
+class _Child:
+    def __init__(
+        self,
+        python: str,
+        specification: dict[str, Any],
+        progress: Progress | None,
+        started: Callable[[Path], None] | None,
+    ) -> None:
+        root = str(Path(probe.__file__).resolve().parents[1])
+        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._process = subprocess.Popen(
+            [python, "-m", "probe.scenarios", "--json-spec", "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            errors="replace",
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            # A Ctrl-C on the terminal reaches the child once, from here, and not twice.
+            start_new_session=True,
+        )
+        self._progress = progress
+        self._started = started
+        self._said: dict[str, str] = {}
+        self._complaints: deque[str] = deque(maxlen=20)
+        self._late = False
+        self._readers = [
+            threading.Thread(target=self._read_lines, daemon=True),
+            threading.Thread(target=self._read_complaints, daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(specification))
+            self._process.stdin.close()
+
+    def _read_lines(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            try:
+                said = json.loads(line)[_KEY]
+            except (ValueError, KeyError, TypeError):
+                continue
+            self._said.update(said)
+            if "trace" in said and self._started is not None:
+                self._started(Path(said["trace"]))
+            if "step" in said and self._progress is not None:
+                self._progress(said["step"])
+
+    def _read_complaints(self) -> None:
+        assert self._process.stderr is not None
+        self._complaints.extend(line.strip() for line in self._process.stderr if line.strip())
+
+    def wait(self, limit_s: float) -> None:
+        try:
+            try:
+                self._process.wait(limit_s)
+            except subprocess.TimeoutExpired:
+                self._late = True
+                self._leave()
+        except BaseException:
+            self._leave()
+            raise
+        finally:
+            for reader in self._readers:
+                reader.join(1.0)
+            for pipe in (self._process.stdout, self._process.stderr):
+                if pipe is not None and not any(reader.is_alive() for reader in self._readers):
+                    pipe.close()
+
+    def _leave(self) -> None:
+        """Asks the child to close its trace and go; takes it down where it does not."""
+        for ask in (lambda: self._process.send_signal(signal.SIGINT), self._process.kill):
+            if self._process.poll() is not None:
+                return
+            ask()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(LEAVE_LIMIT_S)
+
+    def outcome(self, scenario: Scenario) -> Outcome:
+        trace = self._said.get("trace")
+        kept = f"; the trace up to there is {trace}" if trace else ""
+        if "error" in self._said:
+            raise ScenarioError(self._said["error"] + kept)
+        if self._late:
+            raise ScenarioError(f"{scenario.name}: the call did not end in time{kept}")
+        if trace is None or "done" not in self._said:
+            reason = self._complaints[-1] if self._complaints else "it said nothing"
+            raise ScenarioError(
+                f"{scenario.name}: the call's process left with {self._process.returncode} "
+                f"before its end ({reason}){kept}"
+            )
+        return Outcome(Path(trace), Path(self._said["log"]))
+
+
+def serve(specification: dict[str, Any]) -> None:
+    """The child's side: runs the call it was given and says on stdout how it went."""
+    import asyncio
+
+    try:
+        require_livekit()
+        scenario = from_document(specification["scenario"], where="specification")
+        with _logged_beside_the_trace() as log_into:
+
+            def started(path: Path) -> None:
+                _say(trace=str(path), log=str(log_into(path)))
+
+            asyncio.run(
+                run_call(
+                    scenario,
+                    Path(specification["trace"]),
+                    progress=lambda step: _say(step=step),
+                    started=started,
+                )
+            )
+        _say(done="yes")
+    except KeyboardInterrupt:
+        _say(error="the call was stopped")
+    except ProbeError as error:
+        _say(error=str(error))
+
+
+def _say(**said: str) -> None:
+    print(json.dumps({_KEY: said}), flush=True)
+
+
+@contextlib.contextmanager
+def _logged_beside_the_trace() -> Iterator[Callable[[Path], Path]]:
+    """Keeps all logging off the terminal; it goes to a file once the trace has its name."""
+    memory = logging.handlers.MemoryHandler(10_000, flushLevel=logging.CRITICAL + 1)
+    root = logging.getLogger()
+    root.addHandler(memory)
+    root.setLevel(logging.DEBUG)
+    for name in ("asyncio", "numba"):
+        logging.getLogger(name).setLevel(logging.INFO)
+    file: logging.FileHandler | None = None
+
+    def log_into(trace: Path) -> Path:
+        nonlocal file
+        log = trace.with_suffix(".log")
+        file = logging.FileHandler(log, mode="w", encoding="utf-8")
+        file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        memory.setTarget(file)
+        memory.flush()
+        root.removeHandler(memory)
+        root.addHandler(file)
+        return log
+
+    try:
+        yield log_into
+    finally:
+        root.removeHandler(memory)
+        if file is not None:
+            root.removeHandler(file)
+            file.close()
