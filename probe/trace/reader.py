@@ -118,9 +118,9 @@ class TraceProblem:
         ``cut``: the trace ends without a trailer, or in the middle of a line or of a compressed
         block; the call was killed or is still running. ``garbled``: a line is no JSON object with
         an event name. ``bad-value``: a known event lacks a field, or a value is of the wrong type
-        or beyond all reason. ``unknown-event``: an event this version does not know; the one kind
-        that leaves a trace complete. ``duplicate-header`` and ``after-trailer``: lines that belong
-        to no trace, ignored. ``count``: the trailer counted other lines than there are. ``time``:
+        or beyond all reason. ``unknown-event``: an event this version does not know, written by a
+        newer one or damaged. ``duplicate-header`` and ``after-trailer``: lines that belong to no
+        trace, ignored. ``count``: the trailer counted other lines than there are. ``time``:
         time runs backwards, or a call ended before it began. ``missing``: numbers of frames or
         pushes are skipped. ``inconsistent``: two lines contradict each other.
     """
@@ -256,10 +256,8 @@ class Trace:
 
     @property
     def complete(self) -> bool:
-        """Whether the trace was closed and every line of schema 1 in it could be used."""
-        return self.trailer is not None and all(
-            problem.kind == "unknown-event" for problem in self.problems
-        )
+        """Whether the trace was closed and every line of it could be used."""
+        return self.trailer is not None and not self.problems
 
     def text(self, index: int) -> str | None:
         """Text behind a value of a text column; ``None`` for -1."""
@@ -733,17 +731,20 @@ class TraceParser:
             self._rare_lines.append(number)
 
     def _undecodable(self, number: int, raw: bytes, error: Exception) -> None:
+        name: str | None = None
         try:
             name = _NAME_DECODER.decode(raw).event
         except msgspec.ValidationError:
             self._problem(number, "garbled", f"expected a named event, found {_shown(raw)}")
+            return
         except _UNDECODABLE:
+            pass
+        if name is None or not isinstance(error, msgspec.ValidationError):
             self._problem(number, "garbled", f"expected a line of JSON, found {_shown(raw)}")
+        elif name in EVENTS:
+            self._problem(number, "bad-value", f"{name}: {error}", name)
         else:
-            if name in EVENTS:
-                self._problem(number, "bad-value", f"{name}: {error}", name)
-            else:
-                self._problem(number, "unknown-event", f"unknown event {_shown(name)}")
+            self._problem(number, "unknown-event", f"unknown event {_shown(name)}")
 
     def _skip_oversized(self) -> None:
         self._number += 1

@@ -119,8 +119,8 @@ class _Layout:
     def __init__(self, cls: type[Event]) -> None:
         fields = dataclasses.fields(cls)
         names = [field.name for field in fields]
-        # attrgetter answers with a bare value for a single name; every event has several fields.
-        self.get: Callable[[Event], tuple[Any, ...]] = attrgetter(*names)
+        # With a single name attrgetter would answer with a bare value; the last one is not used.
+        self.get: Callable[[Event], tuple[Any, ...]] = attrgetter(*names, names[0])
         self.template = f'{{"event":{_quote(cls.NAME)}'
         self.required = 0
         self.instants: list[int] = []
