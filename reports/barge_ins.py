@@ -53,6 +53,9 @@ BOUNDARIES: Final = ("captured", "pushed", "sent")
 RESOLUTION_NS: Final = 10_000_000
 """Taken for the wire's resolution where the trace does not say: one block."""
 
+AFTERTHOUGHT_NS: Final = 50_000_000
+"""How long after a barge-in's end the session may still report on it."""
+
 
 @dataclass(slots=True)
 class _Attempt:
@@ -176,6 +179,11 @@ class _Finder:
         self.created = {e.speech: e.at_ns for e in self.events if isinstance(e, SpeechCreated)}
         self.finals = [
             e.at_ns for e in self.events if isinstance(e, TranscriptReceived) and e.final
+        ]
+        self.afterthoughts = [
+            e
+            for e in self.events
+            if isinstance(e, FalseInterruption) or (isinstance(e, TranscriptReceived) and e.final)
         ]
         self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
         self.turns = _turns(self.events)
@@ -507,7 +515,7 @@ class _Finder:
         segment = bisect_right(self.first_ns, attempt.about_ns) - 1
         while segment >= 0 and self.segment_speech[segment] != speech:
             segment -= 1
-        result = BargeIn(
+        return BargeIn(
             segment=segment + 1 if segment >= 0 else None,
             speech_id=speech,
             onset_ms=instant_ms(attempt.onset_ns),
@@ -531,7 +539,6 @@ class _Finder:
             story=self._story(attempt, next_start, last_sent),
             explanation="",
         )
-        return result
 
     def _outcome(
         self, attempt: _Attempt, sent: Leak | None, remaining: Amount | None
@@ -660,41 +667,47 @@ class _Finder:
         return longest / 1e6
 
     def _story(self, attempt: _Attempt, until_ns: int, last_sent: int | None) -> tuple[Moment, ...]:
-        """What happened around the verdict, in order."""
+        """What happened around the verdict, in order; one moment of it is the verdict."""
         source_clear = self._source_clear(attempt, until_ns)
-        named: list[tuple[int | None, str]] = [
-            (attempt.onset_ns, "the caller starts to speak"),
-            (attempt.pause_ns, "pause: the gate is closed"),
-            (attempt.overlap_ns, "the interruption model says: interruption"),
-            (
-                attempt.call_ns,
-                f"interrupt called by {attempt.called_by}"
-                if attempt.called_by
-                else "interrupt called",
-            ),
-            (attempt.commit_ns, "commit: the speech is interrupted"),
-            (attempt.clear_ns, "clear of the sink"),
-            (source_clear, "the source's queue is cleared"),
-            (attempt.resume_ns, "resume: the gate is open"),
-            (last_sent, "last sample of the speech sent"),
+        called = f" by {attempt.called_by}" if attempt.called_by else ""
+        moments = [
+            (at_ns, text)
+            for at_ns, text in (
+                (attempt.onset_ns, "the caller starts to speak"),
+                (attempt.pause_ns, "pause: the gate is closed"),
+                (attempt.overlap_ns, "the interruption model says: interruption"),
+                (attempt.call_ns, f"interrupt called{called}"),
+                (attempt.commit_ns, "commit: the speech is interrupted"),
+                (attempt.clear_ns, "clear of the sink"),
+                (source_clear, "the source's queue is cleared"),
+                (attempt.resume_ns, "resume: the gate is open"),
+                (last_sent, "last sample of the speech sent"),
+                (attempt.onset_until_ns, "the caller stops"),
+            )
+            if at_ns is not None and at_ns < FOREVER
         ]
-        if attempt.onset_until_ns < FOREVER:
-            named.append((attempt.onset_until_ns, "the caller stops"))
-        moments = [(at_ns, text) for at_ns, text in named if at_ns is not None]
         begin = min(at_ns for at_ns, _ in moments)
         ends = (attempt.commit_ns, attempt.resume_ns, attempt.onset_until_ns, attempt.about_ns)
         end = max(at_ns for at_ns in ends if at_ns is not None and at_ns < FOREVER)
-        for event in self.events:
-            if isinstance(event, TranscriptReceived) and event.final:
-                text = f"final transcript ({event.words} words)"
-            elif isinstance(event, FalseInterruption):
-                text = "the session calls it a false interruption"
+        for event in self.afterthoughts:
+            if isinstance(event, TranscriptReceived):
+                text = f"final transcript, {event.words} words"
             else:
-                continue
+                text = "the session calls it a false interruption"
             # The session reports these a moment after it has acted on them.
-            if begin <= event.at_ns <= min(end + 50_000_000, until_ns):
+            if begin <= event.at_ns <= min(end + AFTERTHOUGHT_NS, until_ns):
                 moments.append((event.at_ns, text))
-        return tuple(Moment(text, at_ns / 1e6) for at_ns, text in sorted(moments))
+        deciding = {
+            "overlap": ("the interruption model",),
+            "activity": ("pause:", "interrupt called", "commit:"),
+        }.get(attempt.kind or "", ("interrupt called", "commit:"))
+        story: list[Moment] = []
+        found = attempt.verdict_ns is None
+        for at_ns, text in sorted(moments):
+            decides = not found and at_ns == attempt.verdict_ns and text.startswith(deciding)
+            found = found or decides
+            story.append(Moment(text, at_ns / 1e6, decides))
+        return tuple(story)
 
 
 def _turns(events: Sequence[Event]) -> list[_Turn]:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,7 @@ from probe.trace.events import (
     Untapped,
 )
 from probe.trace.reader import NONE, Trace
+from reports.results import LossCause
 
 __all__ = ["Issue", "Ledger", "Lost", "SegmentSums", "balance"]
 
@@ -69,8 +70,8 @@ class Issue:
 class Lost:
     """Lost audio. Positions: captured axis for ``dropped``, pushed axis for ``cleared``."""
 
-    what: str
-    cause: str
+    what: Literal["dropped", "cleared"]
+    cause: LossCause
     segment: int
     start: int
     stop: int
@@ -233,7 +234,8 @@ def steps_back(start: Ints, stop: Ints) -> Ints:
     if not len(start):
         return start
     reached = np.concatenate((np.zeros(1, np.int64), np.maximum.accumulate(stop)[:-1]))
-    return np.maximum(np.minimum(stop, reached) - start, 0)
+    back: Ints = np.maximum(np.minimum(stop, reached) - start, 0)
+    return back
 
 
 def summed(index: Ints, values: Ints | Bools, length: int) -> Ints:
@@ -858,7 +860,7 @@ class _Balance:
 
     def _lose(
         self,
-        what: str,
+        what: Literal["dropped", "cleared"],
         cause: NDArray[Any],
         when: Ints,
         segment: Ints,
@@ -880,7 +882,7 @@ class _Balance:
             else:
                 last = Lost(
                     what,
-                    str(cause[i]),
+                    cause[i],
                     int(segment[i]),
                     int(begin[i]),
                     int(end[i]),
@@ -977,7 +979,9 @@ class _Balance:
         self.all_cleared += int(size[(by_clear | by_close) & counts].sum())
         self.all_queued += int(size[rest & counts].sum())
         self.all_unseen += int(size[unseen & counts].sum())
-        cause = np.where(by_clear, "clear", np.where(by_close, "source-closed", ""))
+        cause = np.full(len(rows), "", dtype=object)
+        cause[by_clear] = "clear"
+        cause[by_close] = "source-closed"
         when = np.where(by_clear, clear, np.where(by_close, closed, NONE))
         self._lose(
             "cleared", np.where(counts, cause, ""), when, segment, begin, end, parts.rate_hz[rows]

@@ -32,8 +32,11 @@ __all__ = [
     "Gap",
     "Geometry",
     "Leak",
+    "LeakCause",
     "Loss",
+    "LossCause",
     "Mark",
+    "Moment",
     "Outcome",
     "Problem",
     "Run",
@@ -223,6 +226,8 @@ class Moment:
 
     event: str
     at_ms: float
+    verdict: bool = False
+    """Whether this was the verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,114 @@
+"""``sinkprobe report``: traces in, one report out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import click
+
+from probe.errors import ProbeError, TraceError, UsageError
+
+__all__ = ["report"]
+
+SUFFIXES: Final = (".jsonl", ".jsonl.zst")
+"""Names of traces in a folder."""
+
+
+@click.command()
+@click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["terminal", "json"]),
+    default="terminal",
+    show_default=True,
+    help="json: one document, schema 1; several traces under the key analyses.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report to this file instead of standard output.",
+)
+@click.option(
+    "--segment",
+    type=click.IntRange(min=1),
+    help="Show this segment in full (terminal only; json holds all of them).",
+)
+def report(
+    traces: Sequence[Path], output_format: str, output: Path | None, segment: int | None
+) -> int:
+    """Say what leaked after a barge-in, why, and where every sample went.
+
+    TRACE is a trace (.jsonl or .jsonl.zst) or a folder, of which every trace is taken, in the
+    order of their names. A trace that can't be read costs one line on standard error and exit
+    code 1; the others are reported all the same.
+    """
+    from reports.analysis import analyze
+    from reports.renderers import json, terminal
+
+    if segment is not None and output_format == "json":
+        raise UsageError("--segment goes with --format terminal: json holds every segment")
+    analyses = []
+    failed = False
+    for path in _files(traces):
+        try:
+            analyses.append(analyze(path))
+        except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
+            failed = True
+            click.echo(f"sinkprobe: {error}", err=True)
+    if not analyses:
+        return 1
+    if segment is not None and not any(len(a.segments) >= segment for a in analyses):
+        most = max(len(a.segments) for a in analyses)
+        raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
+    if output_format == "json":
+        text = json.render(analyses)
+    else:
+        text = terminal.render(
+            analyses,
+            segment=segment,
+            width=_width() if output is None else 80,
+            colour=output is None and _colour(),
+        )
+    _put(text, output)
+    return 1 if failed else 0
+
+
+def _files(traces: Sequence[Path]) -> list[Path]:
+    files: list[Path] = []
+    for path in traces:
+        if not path.is_dir():
+            files.append(path)
+            continue
+        found = sorted(p for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
+        if not found:
+            raise TraceError(f"{path}: expected traces ({', '.join(SUFFIXES)}), found none")
+        files += found
+    return files
+
+
+def _width() -> int:
+    """Columns of the terminal, or ``COLUMNS``; 80 where there is neither."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, 60), 120)
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _put(text: str, output: Path | None) -> None:
+    if output is None:
+        # A terminal that knows no dash gets a question mark instead of a traceback.
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ProbeError(f"{output}: can't be written: {error.strerror or error}") from error

@@ -1,0 +1,366 @@
+"""The facade: a trace in, an `Analysis` out.
+
+    analysis = reports.analyze("call.jsonl")
+    analysis.barge_ins[0].leaked["sent"].ms
+
+Pure: it reads the file and nothing else, no clock, no livekit, and keeps no state.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from probe.trace.events import (
+    Bookmarked,
+    ControlStarted,
+    Faulted,
+    LoopStalled,
+    OptionsChanged,
+    SpeechCommitted,
+    SpeechDone,
+)
+from probe.trace.reader import NONE, Trace, read_trace
+from reports.barge_ins import find_barge_ins
+from reports.explanations import explain
+from reports.ledger import Ledger, balance
+from reports.results import (
+    SCHEMA,
+    Amount,
+    Analysis,
+    Control,
+    Fault,
+    Gap,
+    Geometry,
+    Loss,
+    Mark,
+    Moment,
+    Problem,
+    Run,
+    Segment,
+    Stall,
+    Totals,
+    TraceFacts,
+)
+from reports.units import instant_ms, samples_ms
+
+__all__ = ["analyze"]
+
+BOUNDARIES = ("captured", "pushed", "sent")
+
+
+def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
+    """Segments, barge-ins and the balance of a trace, a file or one already read.
+
+    Raises:
+        TraceError: nothing can be read; the message is one line. A trace that is damaged, cut or
+            of an unknown future is analysed as far as it goes and marked as incomplete.
+    """
+    read = trace if isinstance(trace, Trace) else read_trace(trace)
+    ledger = balance(read)
+    options = _options(read)
+    done, committed = _ends(read)
+    segments = tuple(_segment(ledger, row, done, committed) for row in range(ledger.count))
+    barge_ins = tuple(
+        replace(barge_in, explanation=explain(barge_in, options))
+        for barge_in in find_barge_ins(ledger)
+    )
+    unaccounted = ledger.total["unaccounted"]
+    whole = not ledger.incomplete
+    return Analysis(
+        schema=SCHEMA,
+        trace=_trace_facts(read, ledger, options),
+        run=_run(read, ledger, segments),
+        balanced=_balanced(ledger, segments),
+        unaccounted_samples=unaccounted if whole else None,
+        unaccounted_because=tuple(issue.text for issue in ledger.issues),
+        faults=_faults(read),
+        totals=_totals(ledger, segments),
+        segments=segments,
+        barge_ins=barge_ins,
+        findings=(),
+    )
+
+
+def _balanced(ledger: Ledger, segments: tuple[Segment, ...]) -> bool | None:
+    if ledger.incomplete:
+        return None
+    if ledger.total["unaccounted"]:
+        return False
+    missing = set(BOUNDARIES) - ledger.tapped
+    if missing or ledger.total["unseen"] or any(s.resampled for s in segments):
+        return None
+    return True
+
+
+def _ends(trace: Trace) -> tuple[set[str], set[str]]:
+    """Speeches that are done, and speeches that were interrupted."""
+    done: set[str] = set()
+    committed: set[str] = set()
+    for event in trace.events:
+        if isinstance(event, SpeechDone):
+            done.add(event.speech)
+            if event.interrupted:
+                committed.add(event.speech)
+        elif isinstance(event, SpeechCommitted):
+            committed.add(event.speech)
+    return done, committed
+
+
+# --- Segments ------------------------------------------------------------------------------------
+
+
+def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> Segment:
+    sums, trace = ledger.sums, ledger.trace
+    speech = trace.text(int(sums.speech[row]))
+    pushed_tapped, sent_tapped = "pushed" in ledger.tapped, "sent" in ledger.tapped
+    pushed = int(sums.pushed[row])
+    # Where nobody read the wire while its pushes came, what was sent is not zero but unknown.
+    sent_known = pushed_tapped and sent_tapped and not (pushed and pushed == int(sums.unseen[row]))
+    joined = pushed_tapped and not bool(sums.resampled[row])
+    geometry = {"captured": _geometry(trace, ledger, row)}
+    if pushed_tapped:
+        geometry["pushed"] = _pushed_geometry(trace, ledger, row)
+    captured_rates = [g.rate_hz for g in geometry["captured"]]
+    pushed_rates = [g.rate_hz for g in geometry.get("pushed", ())]
+    reported = int(sums.reported_interrupted[row])
+    interrupted: bool | None
+    if reported >= 0:
+        interrupted = bool(reported)
+    else:
+        interrupted = None if speech is None else speech in committed
+    unknown, unaccounted = int(sums.unknown[row]), int(sums.unaccounted[row])
+    sent = int(sums.sent[row])
+    last_sent = int(sums.last_sent[row])
+    claimed = float(sums.claimed_s[row])
+    finished = int(sums.finished_ns[row])
+    captured_rate = captured_rates[0] if len(captured_rates) == 1 else None
+
+    stopped = speech in committed if speech is not None else bool(interrupted)
+    over = finished != NONE or (speech is not None and speech in done)
+    swallowed: int | None = None
+    if joined and sent_known:
+        swallowed = 0 if stopped else int(sums.dropped[row] + sums.cleared[row])
+        if not stopped and over:
+            swallowed += int(sums.held[row] + sums.queued[row])
+        if not stopped:
+            swallowed = max(swallowed - _unsent_tail(ledger, row, over), 0)
+    balanced: bool | None = None
+    if not ledger.incomplete:
+        known = joined and sent_known and not unknown
+        balanced = False if unaccounted else (True if known else None)
+    return Segment(
+        index=row + 1,
+        speech_id=speech,
+        partial=bool(sums.partial[row]),
+        balanced=balanced,
+        captured=Amount(
+            int(sums.captured_frames[row]),
+            int(sums.captured[row]),
+            samples_ms(int(sums.captured[row]), captured_rates),
+        ),
+        pushed=Amount(int(sums.pushed_frames[row]), pushed, samples_ms(pushed, pushed_rates))
+        if pushed_tapped
+        else None,
+        sent=Amount(int(sums.sent_frames[row]), sent, samples_ms(sent, pushed_rates))
+        if sent_known
+        else None,
+        cleared_samples=int(sums.cleared[row]) if sent_known else None,
+        dropped_samples=int(sums.dropped[row]) if joined else None,
+        held_samples=int(sums.held[row]) if joined else None,
+        queued_samples=int(sums.queued[row]) if sent_known else None,
+        inherited_samples=int(sums.inherited[row]),
+        inserted_samples=int(sums.inserted[row]) if sent_known else None,
+        tail_samples=int(sums.tail[row]) if sent_known else None,
+        ambiguous_samples=int(sums.ambiguous[row]),
+        unaccounted_samples=None if ledger.incomplete else unaccounted,
+        unknown_samples=unknown,
+        swallowed_samples=swallowed,
+        sent_in_later_segments_samples=int(sums.sent_later[row]) if sent_known else None,
+        started_ms=int(sums.first_ns[row]) / 1e6,
+        finished_ms=None if finished == NONE else instant_ms(finished),
+        interrupted=interrupted,
+        claimed_position_ms=None if np.isnan(claimed) else round(claimed * 1000, 3),
+        sent_position_ms=samples_ms(sent, pushed_rates) if sent_known else None,
+        last_sent_position_ms=None
+        if last_sent == NONE or captured_rate is None
+        else samples_ms(last_sent - int(sums.start[row]), [captured_rate]),
+        geometry=geometry,
+        geometry_differs=bool(geometry.get("pushed"))
+        and set(geometry["captured"]) != set(geometry["pushed"]),
+        resampled=bool(sums.resampled[row]),
+        order=tuple(
+            Mark(mark.mark, mark.at_ns / 1e6) for mark, owner in ledger.marks if owner == row
+        ),
+        gaps=tuple(Gap(at / 1e6, ns / 1e6) for segment, at, ns in ledger.gaps if segment == row),
+        losses=tuple(
+            Loss(
+                what="dropped" if lost.what == "dropped" else "cleared",
+                cause=lost.cause,
+                samples=lost.stop - lost.start,
+                ms=samples_ms(lost.stop - lost.start, [lost.rate_hz]),
+                start_sample=lost.start,
+                stop_sample=lost.stop,
+                at_ms=lost.at_ns / 1e6,
+            )
+            for lost in ledger.losses
+            if lost.segment == row
+        ),
+    )
+
+
+def _unsent_tail(ledger: Ledger, row: int, over: bool) -> int:
+    """The part of the tail that is among the lost: not the one that went out later."""
+    sums = ledger.sums
+    lost = int(sums.cleared[row]) + (int(sums.queued[row]) if over else 0)
+    return min(int(sums.tail[row]), lost)
+
+
+def _geometry(trace: Trace, ledger: Ledger, row: int) -> tuple[Geometry, ...]:
+    c = trace.captured
+    mine = ledger.frame_segment == row
+    return _pairs(c.rate_hz[mine], c.channels[mine])
+
+
+def _pushed_geometry(trace: Trace, ledger: Ledger, row: int) -> tuple[Geometry, ...]:
+    push = ledger.parts.push[ledger.parts.segment == row]
+    return _pairs(trace.pushed.rate_hz[push], trace.pushed.channels[push])
+
+
+def _pairs(rate: Any, channels: Any) -> tuple[Geometry, ...]:
+    pairs = sorted(set(zip(rate.tolist(), channels.tolist(), strict=True)))
+    return tuple(Geometry(rate_hz, count) for rate_hz, count in pairs)
+
+
+# --- Around them ---------------------------------------------------------------------------------
+
+
+def _totals(ledger: Ledger, segments: tuple[Segment, ...]) -> Totals:
+    total = ledger.total
+    captured, pushed, sent = (name in ledger.tapped for name in BOUNDARIES)
+    joined = captured and pushed and not any(s.resampled for s in segments)
+    moved = pushed and sent
+    swallowed = [s.swallowed_samples for s in segments]
+    known = [samples for samples in swallowed if samples is not None]
+    unknown = total["unseen"] + (total["unaccounted"] if ledger.incomplete else 0)
+    return Totals(
+        captured_frames=total["captured_frames"] if captured else None,
+        captured_samples=total["captured"] if captured else None,
+        pushed_frames=total["pushed_frames"] if pushed else None,
+        pushed_samples=total["pushed"] if pushed else None,
+        sent_samples=total["sent"] if sent else None,
+        dropped_samples=total["dropped"] if joined else None,
+        held_samples=total["held"] if joined else None,
+        cleared_samples=total["cleared"] if moved else None,
+        queued_samples=total["queued"] if moved else None,
+        inherited_samples=total["inherited"],
+        inserted_samples=total["inserted"] if sent else None,
+        ambiguous_samples=total["ambiguous"],
+        swallowed_samples=sum(known) if len(known) == len(swallowed) and moved else None,
+        unknown_samples=unknown,
+    )
+
+
+def _options(trace: Trace) -> Mapping[str, Any]:
+    """Options as they were last; `OptionsChanged` is always whole."""
+    options: Mapping[str, Any] = trace.header.options
+    for event in trace.events:
+        if isinstance(event, OptionsChanged):
+            options = event.options
+    return options
+
+
+def _trace_facts(trace: Trace, ledger: Ledger, options: Mapping[str, Any]) -> TraceFacts:
+    header = trace.header
+    missing = dict(header.missing)
+    for boundary in BOUNDARIES:
+        if boundary not in ledger.tapped:
+            missing.setdefault(boundary, "never tapped")
+    return TraceFacts(
+        path=trace.path,
+        complete=not ledger.incomplete,
+        incomplete_because=ledger.incomplete,
+        duration_ms=trace.last_ns / 1e6,
+        runtime=header.runtime,
+        boundaries=tuple(b for b in BOUNDARIES if b in ledger.tapped),
+        missing=missing,
+        resolution_ms={
+            b: instant_ms(ledger.resolution_ns.get(b)) for b in BOUNDARIES if b in ledger.tapped
+        },
+        labels=header.labels,
+        options=options,
+        problems=tuple(Problem(p.line, p.kind, p.text, p.count) for p in trace.problems),
+        stalls=tuple(
+            Stall(e.at_ns / 1e6, (e.until_ns - e.at_ns) / 1e6)
+            for e in trace.events
+            if isinstance(e, LoopStalled)
+        ),
+        bookmarks=tuple(
+            Moment(e.name, e.at_ns / 1e6) for e in trace.events if isinstance(e, Bookmarked)
+        ),
+    )
+
+
+def _faults(trace: Trace) -> tuple[Fault, ...]:
+    """Faults of the probe by kind, with the detail of the first."""
+    faults: dict[str, Fault] = {}
+    for event in trace.events:
+        if isinstance(event, Faulted):
+            known = faults.get(event.kind)
+            if known is None:
+                first = event.at_ns / 1e6
+                faults[event.kind] = Fault(event.kind, event.count, first, event.detail)
+            else:
+                faults[event.kind] = replace(known, count=known.count + event.count)
+    return tuple(faults.values())
+
+
+def _run(trace: Trace, ledger: Ledger, segments: tuple[Segment, ...]) -> Run | None:
+    run = trace.header.run
+    control = next((e for e in trace.events if isinstance(e, ControlStarted)), None)
+    if run is None and control is None:
+        return None
+    told = run or {}
+
+    def number(name: str) -> float | None:
+        value = told.get(name)
+        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+
+    rate = number("rate_hz")
+    at = told.get("at")
+    return Run(
+        scenario=_text(told.get("scenario")),
+        pacing=_text(told.get("pacing")),
+        frame_ms=number("frame_ms"),
+        rate_hz=None if rate is None else int(rate),
+        reply_ms=number("reply_ms"),
+        at=at if isinstance(at, (str, int, float)) else None,
+        control=None if control is None else _control(control.speech, ledger, segments),
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _control(speech: str, ledger: Ledger, segments: tuple[Segment, ...]) -> Control:
+    """Whether the control reply arrived whole: nothing of it missing but the tail."""
+    mine = [s for s in segments if s.speech_id == speech]
+    known = "captured" in ledger.tapped
+    captured = sum(s.captured.samples for s in mine if s.captured is not None)
+    sent_known = known and "sent" in ledger.tapped and all(s.sent is not None for s in mine)
+    sent = sum(s.sent.samples for s in mine if s.sent is not None)
+    whole: bool | None = None
+    if sent_known and not ledger.incomplete:
+        tail = sum(_unsent_tail(ledger, s.index - 1, True) for s in mine)
+        whole = captured > 0 and captured - sent == tail
+    return Control(
+        segment=mine[0].index if mine else None,
+        captured_samples=captured if known else None,
+        sent_samples=sent if sent_known else None,
+        whole=whole,
+    )

@@ -1,0 +1,134 @@
+"""A barge-in in words: what decided it, what went out after the decision, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from reports.results import Amount, BargeIn, Leak
+
+__all__ = ["amount_text", "explain", "measured"]
+
+_DECIDED = {
+    "overlap": "the interruption model's verdict",
+    "activity": "activity of the caller's voice",
+    "transcript": "a final transcript",
+    "programmatic": "a call from code",
+}
+
+_WHY = {
+    "not-stopped": "{} before anything had stopped the sink",
+    "queue-played-on": "{} from the source's queue, which plays on behind a closed gate",
+    "clear-pending": "{} between the clear of the sink and the clear of the source",
+    "after-clear": "{} although the source had been cleared",
+    "resumed": "{} after the gate had been opened again",
+}
+
+
+def amount_text(amount: Amount | Leak | None) -> str:
+    """``40.0 ms (960 samples)``; a dash where it is not known."""
+    if amount is None:
+        return "–"  # noqa: RUF001 - the sign for a missing figure
+    return measured(amount.samples, amount.ms)
+
+
+def measured(samples: int, ms: float | None) -> str:
+    """Milliseconds and samples; samples alone where rates mix."""
+    return f"{samples} samples" if ms is None else f"{ms:.1f} ms ({samples} samples)"
+
+
+def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
+    """One paragraph, plain text, without figures that the trace does not hold."""
+    if barge_in.outcome == "ignored":
+        over = (barge_in.over_caller or {}).get("sent")
+        return (
+            f"The caller spoke over the agent and nothing stopped it: {amount_text(over)} of the "
+            f"reply were sent while the caller was speaking.{_why_ignored(options)}"
+        )
+    if barge_in.verdict_ms is None:
+        return _without_verdict(barge_in)
+    sentences = [_decision(barge_in)]
+    sent = (barge_in.leaked or {}).get("sent")
+    if barge_in.outcome == "resumed":
+        sentences += _resumed(barge_in, sent, options)
+    elif barge_in.outcome == "finished":
+        sentences.append("Nothing of the speech was left to stop.")
+    elif sent is None:
+        sentences.append("What was sent after it is not known: the wire was not read.")
+    elif sent.samples == 0:
+        sentences.append("Nothing of the speech was sent after it.")
+    else:
+        parts = [
+            _WHY[cause.cause].format(measured(cause.samples, cause.ms))
+            for cause in barge_in.causes or ()
+        ]
+        sentences.append(f"After it were sent: {'; '.join(parts)}.")
+    return " ".join(sentences)
+
+
+def _decision(barge_in: BargeIn) -> str:
+    decided = _DECIDED[barge_in.verdict_kind or "programmatic"]
+    text = f"The verdict was {decided} at {barge_in.verdict_ms:.1f} ms"
+    if barge_in.verdict_kind == "activity" and barge_in.pause_ms is not None:
+        text += ", which paused the speech; the speech was committed later, so the pause decided"
+    elif barge_in.onset_ms is not None and barge_in.verdict_ms is not None:
+        text += f", {barge_in.verdict_ms - barge_in.onset_ms:.1f} ms after the caller's onset"
+    if barge_in.segment is None:
+        text += ", when nothing of the speech had been captured yet"
+    return text + "."
+
+
+def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -> list[str]:
+    verdict = barge_in.verdict_ms or 0.0
+    of = "" if barge_in.remaining is None else f" of {amount_text(barge_in.remaining)}"
+    went = (
+        f"{amount_text(sent)}{of} that remained of the reply went out after a confirmed verdict"
+        if sent is not None
+        else "how much of the reply went out after the verdict is not known"
+    )
+    if barge_in.resume_ms is None:
+        return [
+            f"Nothing stopped the speech for good: {went}.",
+            "That is what this build decided, and no accident of timing.",
+        ]
+    transcripts = [
+        m for m in barge_in.story if m.event.startswith("final transcript") and m.at_ms >= verdict
+    ]
+    timeout = options.get("false_interruption_timeout_s")
+    limit = f" (false_interruption_timeout {timeout} s)" if timeout is not None else ""
+    came = (
+        "Although a final transcript came after it, "
+        if any(m.at_ms <= barge_in.resume_ms for m in transcripts)
+        else f"No final transcript confirmed it before the timeout{limit}, and "
+    )
+    return [
+        f"{came}the gate was opened again at {barge_in.resume_ms:.1f} ms, "
+        f"{barge_in.resume_ms - verdict:.1f} ms after the verdict: the speech went on.",
+        f"So {went}.",
+        "This is no accident of timing: the build let its own verdict lapse, and would do so "
+        "every time it takes this path.",
+    ]
+
+
+def _without_verdict(barge_in: BargeIn) -> str:
+    pause = barge_in.pause_ms
+    text = "No verdict came."
+    if pause is not None:
+        text += f" The speech was paused at {pause:.1f} ms"
+        if barge_in.resume_ms is not None:
+            text += (
+                f" and went on at {barge_in.resume_ms:.1f} ms, "
+                f"{barge_in.resume_ms - pause:.1f} ms later"
+            )
+        elif barge_in.outcome == "finished":
+            text += " and was never resumed; it ended by itself"
+        else:
+            text += " and nothing more was decided before the trace ended"
+        text += "."
+    return text + " So nothing is counted as a leak."
+
+
+def _why_ignored(options: Mapping[str, Any]) -> str:
+    if options.get("allow_interruptions") is False:
+        return " Interruptions are not allowed in this session."
+    return ""

@@ -1,0 +1,597 @@
+"""The report for people at a terminal: readable at 80 columns, and without colour.
+
+The figure that matters comes first, then why, then what happened in which order, then where every
+sample went. Whatever makes the figures doubtful comes before all of them. Zero is printed, what is
+not known is a dash.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from rich.console import Console
+from rich.text import Text
+
+from reports.explanations import amount_text, measured
+from reports.results import Analysis, BargeIn, Leak, Segment
+from reports.summary import Spread, leak_at, summarize, worst_first
+
+__all__ = ["render"]
+
+DASH: Final = "–"  # noqa: RUF001 - the sign for a missing figure
+SHOWN_SEGMENTS: Final = 6
+SHOWN_LINES: Final = 6
+
+_CAUSES: Final = {
+    "not-stopped": "no pause and no clear had come yet",
+    "queue-played-on": "gate closed, but the source's queue was not cleared",
+    "clear-pending": "sink cleared, source not yet",
+    "after-clear": "sent although the source had been cleared",
+    "resumed": "the gate had been opened again",
+}
+_LOSSES: Final = {
+    ("dropped", "refused"): "refused by the source",
+    ("dropped", "raised"): "its capture raised",
+    ("dropped", "cancelled"): "its capture was cancelled",
+    ("dropped", "clear"): "the sink was cleared",
+    ("dropped", "pause"): "discarded by a pause",
+    ("dropped", "source-cleared"): "gone when the source was cleared",
+    ("dropped", "source-closed"): "the source was closed",
+    ("cleared", "clear"): "the source's queue was cleared",
+    ("cleared", "source-closed"): "the source was closed",
+}
+
+
+def render(
+    analyses: Sequence[Analysis],
+    *,
+    segment: int | None = None,
+    width: int = 80,
+    colour: bool = False,
+) -> str:
+    """The report as text, newline at its end.
+
+    Args:
+        analyses: one or more; several, or several barge-ins, are listed worst first.
+        segment: show this segment's barge-ins and balance in full (numbered from 1).
+        width: columns; no line is longer, down to 60.
+        colour: put ANSI colours in.
+    """
+    page = _Page(max(width, 60), colour)
+    barge_ins = sum(len(analysis.barge_ins) for analysis in analyses)
+    for analysis in analyses:
+        _doubts(page, analysis, named=len(analyses) > 1)
+    if segment is not None:
+        for analysis in analyses:
+            _heading(page, analysis)
+            _segment_in_full(page, analysis, segment)
+    elif len(analyses) == 1 and barge_ins <= 1:
+        _single(page, analyses[0])
+    else:
+        _several(page, analyses)
+    return page.text()
+
+
+class _Page:
+    """Lines of a fixed width, with or without colour."""
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width = width
+        self._out = io.StringIO()
+        self._console = Console(
+            file=self._out,
+            width=width,
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line; what is too long is cut, with an ellipsis."""
+        line = Text(text, style=style, no_wrap=True, overflow="ellipsis")
+        line.truncate(self.width, overflow="ellipsis")
+        self._console.print(line, soft_wrap=True)
+
+    def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
+        pad = " " * indent
+        for line in textwrap.wrap(
+            text, self.width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False
+        ):
+            self.line(line, style)
+
+    def title(self, text: str) -> None:
+        self.line()
+        self.line(text, "bold")
+
+    def fact(self, name: str, figure: str, meaning: str = "") -> None:
+        """Name, figure and what the figure means, wrapped in the last column."""
+        head = f"  {name:<21} {figure:<24}"
+        room = self.width - len(head) - 1
+        if not meaning:
+            self.line(head.rstrip())
+            return
+        if room < 24:
+            self.line(head.rstrip())
+            self.paragraph(meaning, 4, "dim")
+            return
+        lines = textwrap.wrap(meaning, room, break_on_hyphens=False)
+        for nth, text in enumerate(lines):
+            line = Text(head if nth == 0 else " " * len(head), no_wrap=True)
+            line.append(" " + text, "dim")
+            self._console.print(line, soft_wrap=True)
+
+    def text(self) -> str:
+        lines = self._out.getvalue().split("\n")
+        return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
+
+
+def _ms(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f} ms"
+
+
+def _count(value: int | None) -> str:
+    return DASH if value is None else str(value)
+
+
+def _name(analysis: Analysis) -> str:
+    return os.path.basename(analysis.trace.path)
+
+
+# --- What makes the figures doubtful -------------------------------------------------------------
+
+
+def _doubts(page: _Page, analysis: Analysis, named: bool) -> None:
+    where = f"{_name(analysis)}: " if named else ""
+    if not analysis.trace.complete:
+        page.paragraph(
+            f"!! {where}INCOMPLETE TRACE: no balance can be given; figures near the damage and at "
+            "the end are lower bounds.",
+            0,
+            "bold red",
+        )
+        _some(page, analysis.trace.incomplete_because)
+        if analysis.totals.unknown_samples:
+            page.paragraph(
+                f"- {analysis.totals.unknown_samples} samples whose fate the trace does not show"
+            )
+    if analysis.balanced is False:
+        page.paragraph(
+            f"!! {where}DOES NOT BALANCE: {analysis.unaccounted_samples} samples unaccounted for. "
+            "The figures below are no result.",
+            0,
+            "bold red",
+        )
+        _some(page, analysis.unaccounted_because)
+    for fault in analysis.faults:
+        at = "" if fault.first_ms is None else f", first at {fault.first_ms:.1f} ms"
+        page.paragraph(
+            f"! {where}fault of the probe: {fault.kind}, {fault.count}x{at} {fault.detail}",
+            0,
+            "yellow",
+        )
+    if analysis.trace.complete:
+        for problem in analysis.trace.problems:
+            page.paragraph(f"! {where}line {problem.line}: {problem.text}", 0, "yellow")
+
+
+def _some(page: _Page, lines: Sequence[str], indent: int = 2) -> None:
+    for line in lines[:SHOWN_LINES]:
+        page.paragraph(f"- {line}", indent)
+    if len(lines) > SHOWN_LINES:
+        page.paragraph(f"- and {len(lines) - SHOWN_LINES} more", indent)
+
+
+# --- One trace -----------------------------------------------------------------------------------
+
+
+def _heading(page: _Page, analysis: Analysis) -> None:
+    trace, run = analysis.trace, analysis.run
+    page.line()
+    page.line(_name(analysis), "bold")
+    if run is not None:
+        told = [
+            f"scenario {run.scenario}" if run.scenario else "",
+            f"pacing {run.pacing}" if run.pacing else "",
+            f"frames of {run.frame_ms:g} ms" if run.frame_ms is not None else "",
+            f"{run.rate_hz} Hz" if run.rate_hz is not None else "",
+            f"reply {run.reply_ms:g} ms" if run.reply_ms is not None else "",
+        ]
+        page.paragraph(", ".join(text for text in told if text))
+    versions = [
+        f"{name.replace('_', '-')} {trace.runtime[name]}"
+        for name in ("livekit_agents", "livekit")
+        if name in trace.runtime
+    ]
+    labels = [f"{name}={value}" for name, value in trace.labels.items()]
+    if versions or labels:
+        page.paragraph(", ".join(versions + labels))
+    counted = [
+        f"{boundary} ±{trace.resolution_ms[boundary]:g} ms"
+        if trace.resolution_ms.get(boundary)
+        else boundary
+        for boundary in trace.boundaries
+    ]
+    tapped = f"counted at: {', '.join(counted) or 'nothing'}"
+    gone = [b for b in ("captured", "pushed", "sent") if b not in trace.boundaries]
+    if gone:
+        reasons = [f"{b} ({trace.missing.get(b, 'never tapped')})" for b in gone]
+        tapped += f"; not counted: {', '.join(reasons)}"
+    page.paragraph(tapped)
+
+
+def _single(page: _Page, analysis: Analysis) -> None:
+    _heading(page, analysis)
+    if not analysis.barge_ins:
+        page.title("No barge-in in this trace")
+    for barge_in in analysis.barge_ins:
+        _barge_in(page, analysis, barge_in)
+    _control(page, analysis)
+    _balance(page, analysis, analysis.segments)
+    _losses(page, analysis.segments)
+    _claims(page, analysis.segments)
+
+
+def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
+    segments = [s for s in analysis.segments if s.index == index]
+    if not segments:
+        page.title(f"There is no segment {index}: this trace has {len(analysis.segments)}")
+        return
+    mine = [b for b in analysis.barge_ins if b.segment == index]
+    for barge_in in mine:
+        _barge_in(page, analysis, barge_in)
+    if not mine:
+        page.title(f"No barge-in on segment {index}")
+    _balance(page, analysis, segments)
+    _losses(page, segments)
+    _claims(page, segments)
+    _order(page, segments[0])
+
+
+# --- A barge-in ----------------------------------------------------------------------------------
+
+
+def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
+    where = "before its first frame" if barge_in.segment is None else f"segment {barge_in.segment}"
+    kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
+    page.title(
+        f"Barge-in on {barge_in.speech_id or 'a speech'} ({where}): {kind}, "
+        f"outcome {barge_in.outcome or 'not decided'}"
+    )
+    page.line()
+    doubt = " (no result: see above)" if analysis.balanced is False else ""
+    sent = (barge_in.leaked or {}).get("sent")
+    pushed = (barge_in.leaked or {}).get("pushed")
+    if barge_in.leaked is not None:
+        bad = sent is not None and sent.samples > 0
+        page.line(
+            f"  leaked after the verdict: {amount_text(sent)} sent, "
+            f"{_ms(None if pushed is None else pushed.ms)} pushed{doubt}",
+            "bold red" if bad else "bold green",
+        )
+        resolution = analysis.trace.resolution_ms.get("sent")
+        if bad and sent is not None and resolution and (sent.ms or 0) <= resolution:
+            page.paragraph(
+                f"no longer than the resolution of {resolution:g} ms, so it may as well be none",
+                4,
+            )
+    else:
+        page.line("  leaked after the verdict: no verdict, so no leak is counted", "bold")
+    page.line()
+    page.paragraph(barge_in.explanation)
+    page.line()
+    if barge_in.leaked is not None:
+        page.fact("stop time", _ms(barge_in.stop_ms), "verdict to last sample sent")
+        page.fact("remaining", amount_text(barge_in.remaining), "of the reply, at the verdict")
+    _also_sent(page, "sent since pause", barge_in.after_pause, "audio since the gate closed")
+    _also_sent(
+        page, "sent since onset", barge_in.after_onset, "with the time of detection; not a leak"
+    )
+    _also_sent(page, "sent over the caller", barge_in.over_caller, "while the caller was speaking")
+    if barge_in.stalled_ms:
+        page.fact(
+            "session loop stalled",
+            _ms(barge_in.stalled_ms),
+            "times of calls and events are late by up to that",
+        )
+    if barge_in.causes:
+        page.title("Why it was sent after the verdict")
+        for cause in barge_in.causes:
+            page.fact(cause.cause, measured(cause.samples, cause.ms), _CAUSES[cause.cause])
+    _story(page, barge_in)
+    _timeline(page, barge_in)
+
+
+def _also_sent(
+    page: _Page, name: str, leaks: Mapping[str, Leak | None] | None, meaning: str
+) -> None:
+    if leaks is not None:
+        page.fact(name, amount_text(leaks.get("sent")), meaning)
+
+
+def _story(page: _Page, barge_in: BargeIn) -> None:
+    zero = barge_in.verdict_ms
+    title = "In order, ms from the verdict"
+    if zero is None:
+        zero = barge_in.pause_ms if barge_in.pause_ms is not None else barge_in.onset_ms
+        title = f"In order, ms from the {'onset' if barge_in.pause_ms is None else 'pause'}"
+    if zero is None:
+        return
+    page.title(title)
+    for moment in barge_in.story:
+        event = f"{moment.event}  = the verdict" if moment.verdict else moment.event
+        page.line(f"  {moment.at_ms - zero:>+10.1f}  {event}", "bold" if moment.verdict else "")
+
+
+def _timeline(page: _Page, barge_in: BargeIn) -> None:
+    """One line of what was sent and one of what happened, on one scale."""
+    leaks = barge_in.after_onset or barge_in.after_pause or barge_in.leaked
+    sent = None if leaks is None else leaks.get("sent")
+    if sent is None:
+        return
+    marks = [
+        (barge_in.onset_ms, "o"),
+        (barge_in.pause_ms, "p"),
+        (barge_in.verdict_ms, "V"),
+        (barge_in.clear_ms, "c"),
+        (barge_in.source_clear_ms, "x"),
+        (barge_in.resume_ms, "r"),
+    ]
+    known = [(at_ms, letter) for at_ms, letter in marks if at_ms is not None]
+    if not known:
+        return
+    begin = min(at_ms for at_ms, _ in known)
+    end = max([at_ms for at_ms, _ in known] + [span.stop_ms for span in sent.spans])
+    if end <= begin:
+        return
+    columns = page.width - 12
+    step = (end - begin) / columns
+    bar = [
+        any(
+            s.start_ms < begin + (i + 1) * step and s.stop_ms > begin + i * step for s in sent.spans
+        )
+        for i in range(columns)
+    ]
+    letters = [" "] * columns
+    # The verdict is written last, so that nothing on the same spot hides it.
+    for at_ms, letter in sorted(known, key=lambda mark: mark[1] == "V"):
+        letters[min(int((at_ms - begin) / step), columns - 1)] = letter
+    page.title(f"Sent (#), {end - begin:.0f} ms, {step:.1f} ms a column")
+    page.line("  sent    " + "".join("#" if filled else "." for filled in bar))
+    page.line("  marks   " + "".join(letters))
+    names = {
+        "o": "onset",
+        "p": "pause",
+        "V": "verdict",
+        "c": "clear of the sink",
+        "x": "source cleared",
+        "r": "resume",
+    }
+    page.paragraph(", ".join(f"{letter} {names[letter]}" for _, letter in known), 10, "dim")
+
+
+def _control(page: _Page, analysis: Analysis) -> None:
+    control = analysis.run.control if analysis.run is not None else None
+    if control is None:
+        return
+    page.title("Control: the reply after it")
+    if control.segment is None:
+        page.paragraph("nothing of it ever reached the sink", style="bold red")
+        return
+    figures = (
+        f"segment {control.segment}: {_count(control.sent_samples)} of "
+        f"{_count(control.captured_samples)} captured samples sent"
+    )
+    if control.whole is None:
+        page.paragraph(f"{figures}; whether it arrived whole can't be known")
+    elif control.whole:
+        page.paragraph(f"{figures}: whole, up to a tail of less than a block", style="green")
+    else:
+        page.paragraph(f"{figures}: NOT WHOLE", style="bold red")
+
+
+# --- The balance ---------------------------------------------------------------------------------
+
+
+def _balance(page: _Page, analysis: Analysis, segments: Sequence[Segment]) -> None:
+    verdict = {True: "balances", False: "DOES NOT BALANCE", None: "balance not known"}
+    page.title(f"Where every sample went ({verdict[analysis.balanced]})")
+    if not segments:
+        page.paragraph("no frame was captured")
+    shown = list(segments)
+    if len(shown) > SHOWN_SEGMENTS:
+        touched = {b.segment for b in analysis.barge_ins}
+        shown = [s for s in shown if s.index in touched or s.balanced is False][:SHOWN_SEGMENTS]
+        page.paragraph(
+            f"{len(segments)} segments; shown are {len(shown)} of those with a barge-in. "
+            "Any other with --segment N."
+        )
+    per_table = max((page.width - 16) // 16, 1)
+    columns: list[Segment | None] = [*shown]
+    if len(segments) != 1:
+        columns.append(None)
+    for begin in range(0, len(columns), per_table):
+        _table(page, analysis, columns[begin : begin + per_table])
+    page.paragraph(
+        "captured = pushed + dropped + held; pushed = sent + cleared + queued. The tail, a rest "
+        "shorter than a block, is part of queued or cleared, or was sent with the next segment. "
+        "Inserted silence and inherited audio are in no sum.",
+        2,
+        "dim",
+    )
+
+
+def _table(page: _Page, analysis: Analysis, columns: Sequence[Segment | None]) -> None:
+    heads = ["total" if s is None else f"segment {s.index}" for s in columns]
+    page.line("  " + " " * 14 + "".join(f"{head:>16}" for head in heads), "bold")
+    page.line("  " + " " * 14 + f"{'samples':>8}{'ms':>8}" * len(columns), "dim")
+    rows = (
+        ("captured", 0, "captured"),
+        ("pushed", 2, "pushed"),
+        ("dropped", 2, "dropped_samples"),
+        ("held", 2, "held_samples"),
+        ("sent", 4, "sent"),
+        ("cleared", 4, "cleared_samples"),
+        ("queued", 4, "queued_samples"),
+        ("unaccounted", 0, "unaccounted_samples"),
+        ("tail", 0, "tail_samples"),
+        ("inserted", 0, "inserted_samples"),
+        ("swallowed", 0, "swallowed_samples"),
+    )
+    extra = [
+        ("inherited", 0, "inherited_samples"),
+        ("ambiguous", 0, "ambiguous_samples"),
+        ("sent later", 0, "sent_in_later_segments_samples"),
+        ("unknown", 0, "unknown_samples"),
+    ]
+    # These are zero in a healthy call; the JSON report always has them.
+    seldom = [row for row in extra if any(_figure(analysis, column, row[2]) for column in columns)]
+    for name, indent, field in (*rows, *seldom):
+        cells = []
+        for column in columns:
+            samples = _figure(analysis, column, field)
+            length = _length(analysis, column, samples)
+            cells.append(
+                f"{_count(samples):>8}{DASH if length is None else format(length, '.1f'):>8}"
+            )
+        wrong = field == "unaccounted_samples" and any(
+            _figure(analysis, column, field) for column in columns
+        )
+        label = " " * indent + name
+        page.line(f"  {label:<14}" + "".join(cells), "bold red" if wrong else "")
+
+
+def _figure(analysis: Analysis, column: Segment | None, field: str) -> int | None:
+    if column is None:
+        if field == "unaccounted_samples":
+            return analysis.unaccounted_samples
+        name = field if field.endswith("_samples") else f"{field}_samples"
+        if name == "tail_samples" or name == "sent_in_later_segments_samples":
+            known = [getattr(s, name) for s in analysis.segments]
+            return None if any(value is None for value in known) else sum(known)
+        value: int | None = getattr(analysis.totals, name)
+        return value
+    if field in ("captured", "pushed", "sent"):
+        amount = getattr(column, field)
+        return None if amount is None else amount.samples
+    figure: int | None = getattr(column, field)
+    return figure
+
+
+def _length(analysis: Analysis, column: Segment | None, samples: int | None) -> float | None:
+    """Milliseconds for display, where there is only one rate."""
+    segments = analysis.segments if column is None else [column]
+    rates = {g.rate_hz for s in segments for pairs in s.geometry.values() for g in pairs}
+    if samples is None or len(rates) != 1:
+        return 0.0 if samples == 0 else None
+    return samples * 1000 / rates.pop()
+
+
+def _losses(page: _Page, segments: Iterable[Segment]) -> None:
+    losses = [(s, loss) for s in segments for loss in s.losses]
+    if not losses:
+        return
+    page.title("What was lost, and where")
+    losses.sort(key=lambda pair: -pair[1].samples)
+    for segment, loss in losses[:SHOWN_LINES]:
+        axis = "captured" if loss.what == "dropped" else "pushed"
+        page.paragraph(
+            f"segment {segment.index}: {_ms(loss.ms)} ({loss.samples} samples) {loss.what}: "
+            f"{_LOSSES[loss.what, loss.cause]} at {loss.at_ms:.1f} ms; {axis} positions "
+            f"{loss.start_sample} to {loss.stop_sample}"
+        )
+    if len(losses) > SHOWN_LINES:
+        page.paragraph(f"and {len(losses) - SHOWN_LINES} more (--segment N, or --format json)")
+
+
+def _claims(page: _Page, segments: Iterable[Segment]) -> None:
+    claims = [s for s in segments if s.claimed_position_ms is not None]
+    if not claims:
+        return
+    page.title("What the framework says was played, and what was sent")
+    for segment in claims[:SHOWN_LINES]:
+        page.paragraph(
+            f"segment {segment.index}: claimed {_ms(segment.claimed_position_ms)}, "
+            f"sent {_ms(segment.sent_position_ms)}, last sent sample at "
+            f"{_ms(segment.last_sent_position_ms)} of the captured audio"
+        )
+    if len(claims) > SHOWN_LINES:
+        page.paragraph(f"and {len(claims) - SHOWN_LINES} more (--segment N, or --format json)")
+
+
+def _order(page: _Page, segment: Segment) -> None:
+    page.title("Marks of the sink, ms since the trace began")
+    page.line(f"  {segment.started_ms:>12.1f}  first frame captured")
+    for mark in segment.order:
+        page.line(f"  {mark.at_ms:>12.1f}  {mark.mark}")
+    if segment.finished_ms is not None:
+        page.line(f"  {segment.finished_ms:>12.1f}  reported as finished")
+    for gap in segment.gaps:
+        page.line(f"  {gap.at_ms:>12.1f}  gap in the sent audio, {gap.ms:.1f} ms")
+
+
+# --- Several barge-ins or traces -----------------------------------------------------------------
+
+
+def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
+    if len(analyses) == 1:
+        _heading(page, analyses[0])
+    page.title("Barge-ins, worst first (ms after the verdict)")
+    page.line(
+        f"  {'sent':>9}{'pushed':>9}{'stop':>9}  {'verdict':<13}{'outcome':<11}{'seg':>4}  trace",
+        "dim",
+    )
+    for analysis, barge_in in worst_first(analyses):
+        doubt = "!" if analysis.balanced is not True else " "
+        stop = DASH if barge_in.stop_ms is None else f"{barge_in.stop_ms:.1f}"
+        page.line(
+            f" {doubt}{_cell(leak_at(barge_in, 'sent')):>9}{_cell(leak_at(barge_in, 'pushed')):>9}"
+            f"{stop:>9}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<11}"
+            f"{DASH if barge_in.segment is None else barge_in.segment:>4}  {_name(analysis)}"
+        )
+    if any(analysis.balanced is not True for analysis in analyses):
+        page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
+    _summary(page, analyses)
+    if len(analyses) == 1:
+        _control(page, analyses[0])
+        _balance(page, analyses[0], analyses[0].segments)
+        _losses(page, analyses[0].segments)
+    page.line()
+    page.paragraph("Details of one: --segment N, N as in the column seg.", 0, "dim")
+
+
+def _cell(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f}"
+
+
+def _summary(page: _Page, analyses: Sequence[Analysis]) -> None:
+    summary = summarize(analyses)
+    page.title(f"Summary of {summary.barge_ins} barge-ins in {summary.traces} traces")
+    outcomes = ", ".join(f"{count} {name}" for name, count in summary.outcomes.items())
+    page.fact("outcomes", outcomes or "none")
+    page.fact("", f"{'median':>8}{'95 %':>8}{'worst':>8}")
+    page.fact("leaked, sent (ms)", _spread(summary.leaked["sent"]), "sent after the verdict")
+    page.fact("leaked, pushed (ms)", _spread(summary.leaked["pushed"]), "pushed after the verdict")
+    page.fact("stop time (ms)", _spread(summary.stop), "verdict to last sample sent")
+    page.fact(
+        "swallowed",
+        f"{_count(summary.swallowed_samples)} samples",
+        "of speeches nobody interrupted, never sent",
+    )
+    page.fact(
+        "unaccounted",
+        f"{_count(summary.unaccounted_samples)} samples",
+        "0 where every sample has its place",
+    )
+
+
+def _spread(spread: Spread | None) -> str:
+    if spread is None:
+        return f"{DASH:>8}{DASH:>8}{DASH:>8}"
+    return f"{spread.median_ms:>8.1f}{spread.p95_ms:>8.1f}{spread.worst_ms:>8.1f}"

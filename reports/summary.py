@@ -1,0 +1,100 @@
+"""Several barge-ins, of one trace or many, in a few figures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reports.results import Analysis, BargeIn
+
+__all__ = ["Spread", "Summary", "leak_at", "summarize", "worst_first"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Of a figure in milliseconds over all barge-ins that have it."""
+
+    count: int
+    median_ms: float
+    p95_ms: float
+    """The least value that 95 % of them do not exceed; with fewer than 20 this is the worst."""
+    worst_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Over all analyses together."""
+
+    traces: int
+    incomplete_traces: int
+    unbalanced_traces: int
+    barge_ins: int
+    outcomes: Mapping[str, int]
+    """Barge-ins by outcome; ``undecided`` where the trace ended before."""
+    leaked: Mapping[str, Spread | None]
+    """By boundary, ``pushed`` and ``sent``; ``None``: no barge-in has a verdict there."""
+    stop: Spread | None
+    swallowed_samples: int | None
+    """``None``: not known in one of the traces."""
+    unaccounted_samples: int | None
+    """``None``: not known in one of the traces."""
+
+
+def leak_at(barge_in: BargeIn, boundary: str) -> float | None:
+    """Leak in milliseconds; ``None``: no verdict, not tapped, or of several rates."""
+    leak = (barge_in.leaked or {}).get(boundary)
+    return None if leak is None else leak.ms
+
+
+def summarize(analyses: Sequence[Analysis]) -> Summary:
+    """Counts, and median, 95th percentile and worst of leaks and stop times. Exact."""
+    barge_ins = [b for analysis in analyses for b in analysis.barge_ins]
+    outcomes: dict[str, int] = {}
+    for barge_in in barge_ins:
+        name = barge_in.outcome or "undecided"
+        outcomes[name] = outcomes.get(name, 0) + 1
+    return Summary(
+        traces=len(analyses),
+        incomplete_traces=sum(not analysis.trace.complete for analysis in analyses),
+        unbalanced_traces=sum(analysis.balanced is False for analysis in analyses),
+        barge_ins=len(barge_ins),
+        outcomes=dict(sorted(outcomes.items())),
+        leaked={
+            boundary: _spread([leak_at(b, boundary) for b in barge_ins])
+            for boundary in ("pushed", "sent")
+        },
+        stop=_spread([b.stop_ms for b in barge_ins]),
+        swallowed_samples=_sum([a.totals.swallowed_samples for a in analyses]),
+        unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
+    )
+
+
+def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
+    """Barge-ins by what they sent after the verdict, most first; then those without a verdict."""
+    pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
+
+    def badness(pair: tuple[Analysis, BargeIn]) -> tuple[float, float]:
+        leak = leak_at(pair[1], "sent")
+        over = (pair[1].over_caller or {}).get("sent")
+        return (
+            math.inf if leak is None else -leak,
+            0.0 if over is None or over.ms is None else -over.ms,
+        )
+
+    return sorted(pairs, key=badness)
+
+
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return None
+    middle = len(known) // 2
+    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
+    nth = max(math.ceil(len(known) * 0.95), 1) - 1
+    return Spread(len(known), round(median, 3), known[nth], known[-1])
+
+
+def _sum(values: Sequence[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
