@@ -7,13 +7,16 @@ import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from probe.errors import ProbeError, TraceError, UsageError
 
-__all__ = ["report"]
+if TYPE_CHECKING:
+    from reports import Analysis
+
+__all__ = ["report", "show"]
 
 SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 """Names of traces in a folder."""
@@ -49,8 +52,7 @@ def report(
     order of their names. A trace that can't be read costs one line on standard error and exit
     code 1; the others are reported all the same.
     """
-    from reports.analysis import analyze
-    from reports.renderers import json, terminal
+    from reports import analyze
 
     if segment is not None and output_format == "json":
         raise UsageError("--segment goes with --format terminal: json holds every segment")
@@ -67,6 +69,31 @@ def report(
     if segment is not None and not any(len(a.segments) >= segment for a in analyses):
         most = max(len(a.segments) for a in analyses)
         raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
+    show(analyses, output_format, output=output, segment=segment)
+    return 1 if failed else 0
+
+
+def show(
+    analyses: Sequence[Analysis],
+    output_format: str,
+    *,
+    output: Path | None = None,
+    segment: int | None = None,
+) -> None:
+    """Put one report on standard output, or into a file.
+
+    Args:
+        analyses: at least one.
+        output_format: ``terminal`` or ``json``.
+        output: a file, overwritten if it is there; ``None``: standard output, as wide as the
+            terminal is and in colour where it can.
+        segment: in the terminal report, the segment to show in full.
+
+    Raises:
+        ProbeError: the file can't be written.
+    """
+    from reports.renderers import json, terminal
+
     if output_format == "json":
         text = json.render(analyses)
     else:
@@ -77,7 +104,6 @@ def report(
             colour=output is None and _colour(),
         )
     _put(text, output)
-    return 1 if failed else 0
 
 
 def _files(traces: Sequence[Path]) -> list[Path]:
