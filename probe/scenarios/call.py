@@ -171,9 +171,7 @@ def _room_output(room: _Room, counts: _Counts) -> Any:
             room,
             sample_rate=SOURCE_RATE_HZ,
             num_channels=1,
-            track_publish_options=rtc.TrackPublishOptions(
-                source=rtc.TrackSource.SOURCE_MICROPHONE
-            ),
+            track_publish_options=rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_MICROPHONE),
         )
 
 
@@ -269,6 +267,8 @@ class Call:
         self._control: Any = None
         self._control_due = False
         self._crash: str | None = None
+        # A reply the script waits for may first have to sit out the options' own delays.
+        self._limit_s = STEP_LIMIT_S + (scenario.options.false_interruption_timeout_s or 0.0)
         self.session: Any = AgentSession(
             vad=ScriptedVAD(),
             stt=self._stt,
@@ -347,8 +347,9 @@ class Call:
         self._signals.notify()
 
     async def _until(
-        self, condition: Callable[[], bool], waited_for: str, limit_s: float = STEP_LIMIT_S
+        self, condition: Callable[[], bool], waited_for: str, length_ms: int = 0
     ) -> None:
+        limit_s = self._limit_s + length_ms / 1000
         held = await self._signals.until(lambda: self._crash is not None or condition(), limit_s)
         if self._crash is not None:
             raise ScenarioError(f"{self._scenario.name}: {self._crash}")
@@ -386,11 +387,10 @@ class Call:
             await self._until(self._all_inside, "everything delivered to be in the source's queue")
             return
         samples = axes.at * SOURCE_RATE_HZ // 1000
-        limit_s = STEP_LIMIT_S + axes.at / 1000
         await self._until(
             lambda: counts.pushed_samples >= samples,
             f"{axes.at} ms of the reply to be handed to the source",
-            limit_s,
+            axes.at,
         )
 
     def _all_inside(self) -> bool:
@@ -444,11 +444,13 @@ class Call:
         await self._ended(self._reply, "the reply to end", self._scenario.axes.reply_ms)
 
     async def _ended(self, handle: Any, what: str, length_ms: int) -> None:
-        await self._until(handle.done, what, STEP_LIMIT_S + length_ms / 1000)
+        await self._until(handle.done, what, length_ms)
 
     async def _verdict(self, step: Step) -> None:
         if self._model is None:
-            raise ScenarioError(f"{self._scenario.name}: the session asked for no interruption model")
+            raise ScenarioError(
+                f"{self._scenario.name}: the session asked for no interruption model"
+            )
         self._model.judge(step.interruption)
 
     async def _transcript(self, _: Step) -> None:
@@ -457,7 +459,7 @@ class Call:
         self._stt.deliver(_WORDS, caller.spoke_from_unix_s, caller.spoke_until_unix_s)
 
     async def _interrupt(self, _: Step) -> None:
-        # What comes back is awaited by `await-end`: the script goes on at once, like a button would.
+        # The script goes on at once, as after a press of a button; `await-end` waits.
         self.session.interrupt()
 
     async def _subscribe(self, _: Step) -> None:

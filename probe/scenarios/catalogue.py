@@ -83,14 +83,14 @@ class SessionOptions:
     allow_interruptions: bool | None = None
     min_duration_s: float | None = None
     min_words: int | None = None
-    false_interruption_timeout_s: float | None = 0.6
-    """Shorter than any default: a call that waits for it is over sooner."""
+    false_interruption_timeout_s: float | None = None
     resume_false_interruption: bool | None = None
     discard_audio_if_uninterruptible: bool | None = None
     interruption_model: bool = False
+    """Whether the session has the model, with its verdicts from the script."""
     backchannel_boundary_s: float | None = None
     """How long after the agent started to speak VAD still decides beside the model. 0: never."""
-    min_endpointing_delay_s: float = 0.3
+    min_endpointing_delay_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +98,8 @@ class Axes:
     """What is varied from run to run."""
 
     pacing: Pacing = "burst"
-    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays; ``stalled``: up to
-    the place of the barge-in, then nothing until the call has dealt with it."""
+    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays; ``stalled``:
+    all at once up to the barge-in's place, then nothing until the call has dealt with it."""
     frame_ms: float = 20.0
     """Length of the frames the TTS delivers."""
     rate_hz: int = SOURCE_RATE_HZ
@@ -111,7 +111,8 @@ class Axes:
     def __post_init__(self) -> None:
         """Raises: `ScenarioError` naming the axis and what it may be."""
         if self.pacing not in PACINGS:
-            raise ScenarioError(f"pacing: expected one of {', '.join(PACINGS)}, found {self.pacing!r}")
+            expected = ", ".join(PACINGS)
+            raise ScenarioError(f"pacing: expected one of {expected}, found {self.pacing!r}")
         if not 1 <= self.frame_ms <= 1000:
             raise ScenarioError(f"frame-ms: expected 1 to 1000, found {self.frame_ms:g}")
         if not 8000 <= self.rate_hz <= 48_000:
@@ -149,7 +150,7 @@ class Scenario:
     subscribed: bool = True
     """Whether somebody subscribes to the track as the call starts."""
     ends: bool = True
-    """Whether the reply has to end. Where false a reply that never ends is a result, not an error."""
+    """Whether the reply has to end. Where not, one that never ends is a result and no error."""
 
     def with_axes(self, axes: Axes) -> Scenario:
         """The same call with other axes.
@@ -181,7 +182,9 @@ _MOMENT: Final = Step("wait", ms=60)
 _QUEUE: Final = Step("wait", ms=300)
 """Longer than the source's queue: what a pause leaves in it has played when this is over."""
 
-_MODEL_BESIDE_VAD: Final = SessionOptions(interruption_model=True, backchannel_boundary_s=60.0)
+_OPTIONS: Final = SessionOptions(false_interruption_timeout_s=0.6, min_endpointing_delay_s=0.3)
+"""Delays shorter than any default, so that a call is over sooner; the rest as it comes."""
+_MODEL_BESIDE_VAD: Final = replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=60.0)
 """VAD may pause although the model is on, wherever the barge-in lands."""
 
 
@@ -217,11 +220,12 @@ _ALL: Final = (
     Scenario(
         name="barge-in-model",
         summary=(
-            "the model decides first and its verdict is what pauses; the final transcript commits it"
+            "the model decides first and its verdict is what pauses; "
+            "the final transcript commits it"
         ),
         healthy="kind overlap; nothing pushed after the verdict, at most the queue sent",
         needs=frozenset({"interruption-model", "pause"}),
-        options=SessionOptions(interruption_model=True, backchannel_boundary_s=0.0),
+        options=replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=0.0),
         lands_before_first_frame=False,
         steps=_steps(
             "land", _SPEAK, _MOMENT, "verdict", "await-paused", _QUEUE,
@@ -235,6 +239,7 @@ _ALL: Final = (
             "kind activity, the verdict is the pause; what the queue played after it is the leak"
         ),
         needs=frozenset({"pause"}),
+        options=_OPTIONS,
         steps=_steps(
             "land", _SPEAK, "await-paused", _QUEUE, "hush", _MOMENT, "transcript", "await-end",
         ),
@@ -243,9 +248,10 @@ _ALL: Final = (
         name="barge-in-cut",
         summary="VAD activity cuts the reply at once: resuming is switched off",
         healthy="kind activity, no pause mark",
-        options=SessionOptions(resume_false_interruption=False),
+        options=replace(_OPTIONS, resume_false_interruption=False),
         steps=_steps(
-            "land", _SPEAK, "await-interrupted", _MOMENT, "hush", _MOMENT, "transcript", "await-end",
+            "land", _SPEAK, "await-interrupted", _MOMENT, "hush", _MOMENT, "transcript",
+            "await-end",
         ),
     ),
     Scenario(
@@ -253,19 +259,23 @@ _ALL: Final = (
         summary="a short noise pauses the reply, which resumes",
         healthy="no verdict, no leak; audio lost by the pause is swallowed audio",
         needs=frozenset({"pause"}),
+        options=_OPTIONS,
         steps=_steps("land", _SPEAK, "await-paused", _MOMENT, "hush", "await-resumed", "await-end"),
     ),
     Scenario(
         name="caller-ignored",
         summary="the caller speaks over a reply that does not allow interruptions",
         healthy="outcome ignored, with the ms sent over the caller",
-        options=SessionOptions(allow_interruptions=False, discard_audio_if_uninterruptible=False),
+        options=replace(
+            _OPTIONS, allow_interruptions=False, discard_audio_if_uninterruptible=False
+        ),
         steps=_steps("land", _SPEAK, Step("wait", ms=500), "hush", "await-end"),
     ),
     Scenario(
         name="programmatic",
         summary="code interrupts the speech",
         healthy="kind programmatic",
+        options=_OPTIONS,
         steps=_steps("land", "interrupt", "await-end"),
     ),
     Scenario(
@@ -277,6 +287,7 @@ _ALL: Final = (
         healthy="later replies arrive whole",
         subscribed=False,
         ends=False,
+        options=_OPTIONS,
         axes=Axes(at=BEFORE_FIRST_FRAME),
         steps=_steps(
             "await-captured", _MOMENT, "interrupt", Step("wait", ms=200), "subscribe",
@@ -287,6 +298,7 @@ _ALL: Final = (
         name="uninterrupted",
         summary="nobody interrupts",
         healthy="everything captured is sent but the tail, and the tail is shown",
+        options=_OPTIONS,
         steps=_steps("land", _QUEUE, "await-end"),
     ),
 )  # fmt: skip

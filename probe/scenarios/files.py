@@ -169,7 +169,9 @@ def from_document(document: Mapping[str, Any], *, where: str, name: str | None =
     if base is not None:
         return replace(base, **values)
     if "steps" not in values:
-        raise ScenarioError(f"{where}: expected [[steps]] or a `base` to take them from, found neither")
+        raise ScenarioError(
+            f"{where}: expected [[steps]] or a `base` to take them from, found neither"
+        )
     values.setdefault("summary", "a scenario of your own")
     values.setdefault("healthy", "what its author expects")
     return Scenario(**values)
@@ -251,5 +253,7 @@ class _Reader:
         if values.get("do") not in STEPS:
             raise self.fail(f"{key}.do", f"one of {', '.join(STEPS)}", values.get("do"))
         if values["do"] in STEPS_WITH_MS and "ms" not in values:
-            raise ScenarioError(f"{self._where}: {key}.ms: expected milliseconds for `{values['do']}`")
+            raise ScenarioError(
+                f"{self._where}: {key}.ms: expected milliseconds for `{values['do']}`"
+            )
         return Step(**values)

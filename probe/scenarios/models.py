@@ -23,6 +23,8 @@ MIC_RATE_HZ: Final = 16_000
 MIC_FRAME_MS: Final = 20
 _MIC_SAMPLES: Final = MIC_RATE_HZ * MIC_FRAME_MS // 1000
 _LOUD: Final = 8000
+_ENGLISH: Final[Any] = "en"
+"""A plain string, or what the release makes of one."""
 
 SPEECH_AFTER_FRAMES: Final = 3
 """Frames of speech after which the VAD says that the caller started."""
@@ -143,7 +145,7 @@ class _ActivityStream(vad.VADStream):
                 activity = _Activity()  # a flush is a hard boundary: what was heard is forgotten
 
 
-class ScriptedSTT(stt.STT):
+class ScriptedSTT(stt.STT[Any]):
     """Delivers a final transcript when told to."""
 
     def __init__(self) -> None:
@@ -158,7 +160,7 @@ class ScriptedSTT(stt.STT):
         """A final transcript comes from the stream the session opened last."""
         self._streams[-1].deliver(text, spoken_from_unix_s, spoken_until_unix_s)
 
-    def stream(self, **_: Any) -> stt.RecognizeStream:  # type: ignore[override]  # gains arguments by release
+    def stream(self, **_: Any) -> stt.RecognizeStream:
         stream = _TranscriptStream(
             stt=self, conn_options=DEFAULT_API_CONNECT_OPTIONS, sample_rate=NOT_GIVEN
         )
@@ -184,7 +186,7 @@ class _TranscriptStream(stt.RecognizeStream):
                 type=stt.SpeechEventType.FINAL_TRANSCRIPT,
                 alternatives=[
                     stt.SpeechData(
-                        language="en",
+                        language=_ENGLISH,
                         text=text,
                         start_time=max(spoken_from_unix_s - began, 0.0),
                         end_time=max(spoken_until_unix_s - began, 0.0),
@@ -195,7 +197,7 @@ class _TranscriptStream(stt.RecognizeStream):
         )
 
 
-class ScriptedLLM(llm.LLM):
+class ScriptedLLM(llm.LLM[Any]):
     """Answers at once, always the same: the audio is the TTS's."""
 
     def chat(self, *, chat_ctx: Any, tools: Any = None, **_: Any) -> llm.LLMStream:
@@ -230,19 +232,16 @@ def make_verdict_model() -> type[Any]:
             await self._forward_data(windows)
 
         def judge(self, is_interruption: bool) -> None:
-            fields = {
+            finding = {
                 "is_interruption": is_interruption,
                 "overlap_started_at": self._overlap_started_at,
                 "detected_at": time.time(),
                 "probability": 1.0 if is_interruption else 0.0,
                 "num_requests": 1,
             }
-            known = interruption.OverlappingSpeechEvent.model_fields
-            event = interruption.OverlappingSpeechEvent(
-                **{name: value for name, value in fields.items() if name in known}
-            )
             self._overlap_started = False
-            self.send(event)
+            # Fields a release does not know are left out in validation.
+            self.send(interruption.OverlappingSpeechEvent.model_validate(finding))
 
     class VerdictModel(inference.AdaptiveInterruptionDetector):
         def __init__(self) -> None:

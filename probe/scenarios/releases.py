@@ -85,7 +85,7 @@ def _session_parameters() -> frozenset[str]:
 
 def _lacks_model() -> str | None:
     if _find(_DETECTOR_MODULE, _DETECTOR) is None or _find(*_DETECTOR_STREAM) is None:
-        return "it has no interruption model (livekit.agents.inference.AdaptiveInterruptionDetector)"
+        return f"it has no interruption model ({_DETECTOR_MODULE}.{_DETECTOR})"
     return None
 
 

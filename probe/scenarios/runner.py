@@ -94,7 +94,8 @@ def _header(scenario: Scenario) -> dict[str, Any]:
 def limit_s(scenario: Scenario) -> float:
     """After how many seconds a call of this scenario is taken for hung."""
     waits_ms = sum(step.ms or 0 for step in scenario.steps)
-    return START_LIMIT_S + (2 * scenario.axes.reply_ms + waits_ms) / 1000
+    timeout_s = scenario.options.false_interruption_timeout_s or 0.0
+    return START_LIMIT_S + timeout_s + (2 * scenario.axes.reply_ms + waits_ms) / 1000
 
 
 def run_in_child(
@@ -205,12 +206,11 @@ class _Child:
 
     def _leave(self) -> None:
         """Asks the child to close its trace and go; takes it down where it does not."""
-        for ask in (lambda: self._process.send_signal(signal.SIGINT), self._process.kill):
-            if self._process.poll() is not None:
-                return
-            ask()
+        for demand in (signal.SIGINT, signal.SIGKILL):
+            self._process.send_signal(demand)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVE_LIMIT_S)
+                return
 
     def outcome(self, scenario: Scenario) -> Outcome:
         trace = self._said.get("trace")

@@ -1,0 +1,115 @@
+"""``sinkprobe run``: a scripted call on the installed build, and the report on what it left."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import click
+from rich.console import Console
+
+from probe.errors import ScenarioError, UsageError
+from probe.scenarios import releases
+from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, CATALOGUE, DEFAULT, PACINGS, Scenario
+from probe.scenarios.files import load
+from probe.scenarios.runner import Outcome, run_in_child
+
+DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
+
+
+class _Place(click.ParamType):
+    """Milliseconds into the reply, or before its first frame."""
+
+    name = f"MS|{BEFORE_FIRST_FRAME}"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int | Literal["before-first-frame"]:
+        if value == BEFORE_FIRST_FRAME:
+            return BEFORE_FIRST_FRAME
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"expected milliseconds or {BEFORE_FIRST_FRAME}, found {value!r}", param, ctx)
+
+
+@click.command("run")
+@click.argument("scenario", default=DEFAULT, metavar="[SCENARIO|FILE.toml]")
+@click.option("--pacing", type=click.Choice(PACINGS), help="How the TTS delivers the reply.")
+@click.option("--frame-ms", type=float, metavar="MS", help="Length of the TTS's frames.")
+@click.option("--rate", "rate_hz", type=int, metavar="HZ", help="Rate of the TTS.")
+@click.option("--reply-ms", type=int, metavar="MS", help="Length of the reply.")
+@click.option("--at", type=_Place(), help="Where in the reply the barge-in lands.")
+@click.option(
+    "--out",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=DEFAULT_DIRECTORY,
+    show_default=True,
+    help="Where the trace goes.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The report as one JSON document on stdout.")
+def run(scenario: str, directory: Path, as_json: bool, **axes: Any) -> None:
+    """Run a scripted call on the installed LiveKit Agents and report on it.
+
+    SCENARIO is one of those that `sinkprobe scenarios` lists, or a TOML file of your own.
+    """
+    chosen = _with_axes(_find(scenario), axes)
+    releases.require_livekit()
+    outcome = _call(chosen, directory)
+    _report(outcome.trace, as_json)
+
+
+def _find(scenario: str) -> Scenario:
+    if scenario in CATALOGUE:
+        return CATALOGUE[scenario]
+    if scenario.endswith(".toml") or Path(scenario).is_file():
+        return load(Path(scenario))
+    raise UsageError(
+        f"expected a scenario or a TOML file, found {scenario!r}; `sinkprobe scenarios` lists them"
+    )
+
+
+def _with_axes(scenario: Scenario, axes: dict[str, Any]) -> Scenario:
+    given = {name: value for name, value in axes.items() if value is not None}
+    try:
+        return scenario.with_axes(replace(scenario.axes, **given))
+    except ScenarioError as error:
+        raise UsageError(str(error)) from error
+
+
+def _call(scenario: Scenario, directory: Path) -> Outcome:
+    console = Console(stderr=True, highlight=False)
+    status = console.status(f"{scenario.name}: starting") if console.is_terminal else None
+    kept: list[Path] = []
+
+    def started(trace: Path) -> None:
+        kept.append(trace)
+        console.print(f"trace: {_short(trace)}", soft_wrap=True, markup=False)
+
+    def progress(step: str) -> None:
+        if status is not None:
+            status.update(f"{scenario.name}: {step}")
+
+    with status or nullcontext():
+        try:
+            return run_in_child(scenario, directory, progress=progress, started=started)
+        except KeyboardInterrupt:
+            where = f"; the trace up to there is {_short(kept[0])}" if kept else ""
+            raise ScenarioError(f"{scenario.name}: stopped{where}") from None
+
+
+def _short(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _report(trace: Path, as_json: bool) -> None:
+    from probe.cli.report import show
+    from reports import analyze
+
+    show([analyze(trace)], "json" if as_json else "terminal")
