@@ -19,7 +19,7 @@ from probe.scenarios.runner import Outcome, run_in_child
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
 
 
-class _Place(click.ParamType):
+class _Place(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
     """Milliseconds into the reply, or before its first frame."""
 
     name = f"MS|{BEFORE_FIRST_FRAME}"
@@ -97,8 +97,9 @@ def _call(scenario: Scenario, directory: Path) -> Outcome:
         try:
             return run_in_child(scenario, directory, progress=progress, started=started)
         except KeyboardInterrupt:
-            where = f"; the trace up to there is {_short(kept[0])}" if kept else ""
-            raise ScenarioError(f"{scenario.name}: stopped{where}") from None
+            if kept:
+                console.print("stopped; the trace up to there is kept", soft_wrap=True)
+            raise
 
 
 def _short(path: Path) -> str:

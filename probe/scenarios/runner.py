@@ -206,11 +206,14 @@ class _Child:
 
     def _leave(self) -> None:
         """Asks the child to close its trace and go; takes it down where it does not."""
-        for demand in (signal.SIGINT, signal.SIGKILL):
-            self._process.send_signal(demand)
+        for demand in (self._interrupt, self._process.kill):
+            demand()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVE_LIMIT_S)
                 return
+
+    def _interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
 
     def outcome(self, scenario: Scenario) -> Outcome:
         trace = self._said.get("trace")
