@@ -61,7 +61,6 @@ SUMS_NS: Final = 5_000_000_000
 
 _FIRST_PAUSE_NS: Final = 1_000_000_000
 _LONGEST_PAUSE_NS: Final = 60_000_000_000
-_WRITE_BYTES: Final = 1 << 18
 _BATCH: Final = 64
 _OVERRUN: Final = 1.25
 _OVERRUN_BYTES: Final = 1 << 16
@@ -119,7 +118,7 @@ class Recorder:
         self._assembler = assembler
         self._faults = _Faults()
         self._sums = _Sums()
-        self._bound = None if max_mb is None else int(max_mb * 1_000_000)
+        self._bound = None if max_mb is None else max_mb * 1_000_000
         self._bounded = False
         self._failing = False
         self._lost_noted = 0
@@ -183,19 +182,30 @@ class Recorder:
             if first and thread.is_alive():
                 self.fault("write_failed", f"the disk hung for {JOIN_S:.0f} s at the end")
         elif first:
-            self._finish()
+            self._end()
 
     # On the recorder's thread --------------------------------------------------------------------
 
     def _run(self) -> None:
         stopped = False
         while not stopped:
-            try:
-                self._turn()
-            except Exception as error:
-                self._raised("recorder", error)
+            self._guarded(self._turn)
             stopped = self._stop.wait(WAKE_S)
-        self._finish()
+        self._end()
+
+    def _end(self) -> None:
+        self._guarded(self._finish)
+        unwritten = self._file.close()
+        if unwritten:
+            self.fault("events_lost", "the disk did not take them before the end", unwritten)
+        self.queue.clear()
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        """One thing that goes wrong must not end the thread, and with it the trace."""
+        try:
+            step()
+        except Exception as error:
+            self._raised("recorder", error)
 
     def _turn(self) -> None:
         now_ns = time.monotonic_ns()
@@ -224,10 +234,6 @@ class Recorder:
         self._add(Trailer(now_ns, self._lines, self._reason or "closed"))
         self._failing = False
         self._write()
-        unwritten = self._file.close()
-        if unwritten:
-            self.fault("events_lost", "the disk did not take them before the end", unwritten)
-        self.queue.clear()
 
     def _drain(self) -> None:
         queue = self.queue
@@ -235,7 +241,9 @@ class Recorder:
         for taken in range(1, len(queue) + 1):
             self._assemble(accept, queue.popleft())
             if not taken % _BATCH:
-                # A burst is worked off in pieces, so that the session's loop is let in between.
+                # A burst is worked off in pieces: none of them waits for the last one to be
+                # written, and the session's loop is let in between.
+                self._write()
                 time.sleep(0)
 
     def _assemble(self, step: Callable[[Any], Iterable[Event]], argument: Any) -> None:
@@ -283,8 +291,6 @@ class Recorder:
             self.fault("events_lost", "the disk takes no more")
         else:
             self._lines += 1
-            if self._file.pending >= _WRITE_BYTES:
-                self._write()
 
     def _keep_sums(self, now_ns: int) -> None:
         sums = self._sums.take(now_ns)
