@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probe.trace.events import (
     Bookmarked,
@@ -21,13 +22,14 @@ from probe.trace.events import (
     Faulted,
     LoopStalled,
     OptionsChanged,
+    SinkMarked,
     SpeechCommitted,
     SpeechDone,
 )
 from probe.trace.reader import NONE, Trace, read_trace
 from reports.barge_ins import find_barge_ins
 from reports.explanations import explain
-from reports.ledger import Ledger, balance
+from reports.ledger import Ledger, Lost, balance
 from reports.results import (
     SCHEMA,
     Amount,
@@ -46,9 +48,11 @@ from reports.results import (
     Totals,
     TraceFacts,
 )
-from reports.units import instant_ms, samples_ms
+from reports.units import instant_ms, samples_ms, time_ms
 
 __all__ = ["analyze"]
+
+Ints = NDArray[np.int64]
 
 BOUNDARIES = ("captured", "pushed", "sent")
 
@@ -64,7 +68,8 @@ def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
     ledger = balance(read)
     options = _options(read)
     done, committed = _ends(read)
-    segments = tuple(_segment(ledger, row, done, committed) for row in range(ledger.count))
+    parts = _BySegment.of(ledger)
+    segments = tuple(_segment(ledger, row, parts, done, committed) for row in range(ledger.count))
     barge_ins = tuple(
         replace(barge_in, explanation=explain(barge_in, options))
         for barge_in in find_barge_ins(ledger)
@@ -114,7 +119,54 @@ def _ends(trace: Trace) -> tuple[set[str], set[str]]:
 # --- Segments ------------------------------------------------------------------------------------
 
 
-def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> Segment:
+@dataclass(slots=True)
+class _BySegment:
+    """What the ledger holds in one list, by segment."""
+
+    marks: dict[int, list[SinkMarked]]
+    gaps: dict[int, list[tuple[int, int]]]
+    losses: dict[int, list[Lost]]
+    captured: dict[int, tuple[Geometry, ...]]
+    pushed: dict[int, tuple[Geometry, ...]]
+
+    @classmethod
+    def of(cls, ledger: Ledger) -> _BySegment:
+        marks: dict[int, list[SinkMarked]] = {}
+        gaps: dict[int, list[tuple[int, int]]] = {}
+        losses: dict[int, list[Lost]] = {}
+        for mark, owner in ledger.marks:
+            marks.setdefault(owner, []).append(mark)
+        for segment, at, ns in ledger.gaps:
+            gaps.setdefault(segment, []).append((at, ns))
+        for lost in ledger.losses:
+            losses.setdefault(lost.segment, []).append(lost)
+        c, p, push = ledger.trace.captured, ledger.trace.pushed, ledger.parts.push
+        return cls(
+            marks,
+            gaps,
+            losses,
+            _geometries(ledger.frame_segment, c.rate_hz, c.channels),
+            _geometries(ledger.parts.segment, p.rate_hz[push], p.channels[push]),
+        )
+
+
+def _geometries(segment: Ints, rate_hz: Ints, channels: Ints) -> dict[int, tuple[Geometry, ...]]:
+    """Geometries by segment. They hardly ever change, so only where they do is looked at."""
+    found: dict[int, set[Geometry]] = {}
+    if len(segment):
+        rows = np.stack((segment, rate_hz, channels), axis=1)
+        changed = np.flatnonzero(np.append(True, (rows[1:] != rows[:-1]).any(axis=1)))
+        for owner, rate, count in rows[changed].tolist():
+            found.setdefault(owner, set()).add(Geometry(rate, count))
+    return {
+        owner: tuple(sorted(pairs, key=lambda g: (g.rate_hz, g.channels)))
+        for owner, pairs in found.items()
+    }
+
+
+def _segment(
+    ledger: Ledger, row: int, parts: _BySegment, done: set[str], committed: set[str]
+) -> Segment:
     sums, trace = ledger.sums, ledger.trace
     speech = trace.text(int(sums.speech[row]))
     pushed_tapped, sent_tapped = "pushed" in ledger.tapped, "sent" in ledger.tapped
@@ -122,9 +174,9 @@ def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> S
     # Where nobody read the wire while its pushes came, what was sent is not zero but unknown.
     sent_known = pushed_tapped and sent_tapped and not (pushed and pushed == int(sums.unseen[row]))
     joined = pushed_tapped and not bool(sums.resampled[row])
-    geometry = {"captured": _geometry(trace, ledger, row)}
+    geometry = {"captured": parts.captured.get(row, ())}
     if pushed_tapped:
-        geometry["pushed"] = _pushed_geometry(trace, ledger, row)
+        geometry["pushed"] = parts.pushed.get(row, ())
     captured_rates = [g.rate_hz for g in geometry["captured"]]
     pushed_rates = [g.rate_hz for g in geometry.get("pushed", ())]
     reported = int(sums.reported_interrupted[row])
@@ -148,7 +200,7 @@ def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> S
         if not stopped and over:
             swallowed += int(sums.held[row] + sums.queued[row])
         if not stopped:
-            swallowed = max(swallowed - _unsent_tail(ledger, row, over), 0)
+            swallowed = max(swallowed - int(sums.tail_unsent[row]), 0)
     balanced: bool | None = None
     if not ledger.incomplete:
         known = joined and sent_known and not unknown
@@ -181,7 +233,7 @@ def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> S
         unknown_samples=unknown,
         swallowed_samples=swallowed,
         sent_in_later_segments_samples=int(sums.sent_later[row]) if sent_known else None,
-        started_ms=int(sums.first_ns[row]) / 1e6,
+        started_ms=time_ms(int(sums.first_ns[row])),
         finished_ms=None if finished == NONE else instant_ms(finished),
         interrupted=interrupted,
         claimed_position_ms=None if np.isnan(claimed) else round(claimed * 1000, 3),
@@ -193,10 +245,8 @@ def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> S
         geometry_differs=bool(geometry.get("pushed"))
         and set(geometry["captured"]) != set(geometry["pushed"]),
         resampled=bool(sums.resampled[row]),
-        order=tuple(
-            Mark(mark.mark, mark.at_ns / 1e6) for mark, owner in ledger.marks if owner == row
-        ),
-        gaps=tuple(Gap(at / 1e6, ns / 1e6) for segment, at, ns in ledger.gaps if segment == row),
+        order=tuple(Mark(mark.mark, time_ms(mark.at_ns)) for mark in parts.marks.get(row, ())),
+        gaps=tuple(Gap(time_ms(at), time_ms(ns)) for at, ns in parts.gaps.get(row, ())),
         losses=tuple(
             Loss(
                 what="dropped" if lost.what == "dropped" else "cleared",
@@ -205,35 +255,11 @@ def _segment(ledger: Ledger, row: int, done: set[str], committed: set[str]) -> S
                 ms=samples_ms(lost.stop - lost.start, [lost.rate_hz]),
                 start_sample=lost.start,
                 stop_sample=lost.stop,
-                at_ms=lost.at_ns / 1e6,
+                at_ms=time_ms(lost.at_ns),
             )
-            for lost in ledger.losses
-            if lost.segment == row
+            for lost in parts.losses.get(row, ())
         ),
     )
-
-
-def _unsent_tail(ledger: Ledger, row: int, over: bool) -> int:
-    """The part of the tail that is among the lost: not the one that went out later."""
-    sums = ledger.sums
-    lost = int(sums.cleared[row]) + (int(sums.queued[row]) if over else 0)
-    return min(int(sums.tail[row]), lost)
-
-
-def _geometry(trace: Trace, ledger: Ledger, row: int) -> tuple[Geometry, ...]:
-    c = trace.captured
-    mine = ledger.frame_segment == row
-    return _pairs(c.rate_hz[mine], c.channels[mine])
-
-
-def _pushed_geometry(trace: Trace, ledger: Ledger, row: int) -> tuple[Geometry, ...]:
-    push = ledger.parts.push[ledger.parts.segment == row]
-    return _pairs(trace.pushed.rate_hz[push], trace.pushed.channels[push])
-
-
-def _pairs(rate: Any, channels: Any) -> tuple[Geometry, ...]:
-    pairs = sorted(set(zip(rate.tolist(), channels.tolist(), strict=True)))
-    return tuple(Geometry(rate_hz, count) for rate_hz, count in pairs)
 
 
 # --- Around them ---------------------------------------------------------------------------------
@@ -284,7 +310,7 @@ def _trace_facts(trace: Trace, ledger: Ledger, options: Mapping[str, Any]) -> Tr
         path=trace.path,
         complete=not ledger.incomplete,
         incomplete_because=ledger.incomplete,
-        duration_ms=trace.last_ns / 1e6,
+        duration_ms=time_ms(trace.last_ns),
         runtime=header.runtime,
         boundaries=tuple(b for b in BOUNDARIES if b in ledger.tapped),
         missing=missing,
@@ -295,12 +321,12 @@ def _trace_facts(trace: Trace, ledger: Ledger, options: Mapping[str, Any]) -> Tr
         options=options,
         problems=tuple(Problem(p.line, p.kind, p.text, p.count) for p in trace.problems),
         stalls=tuple(
-            Stall(e.at_ns / 1e6, (e.until_ns - e.at_ns) / 1e6)
+            Stall(time_ms(e.at_ns), time_ms(e.until_ns - e.at_ns))
             for e in trace.events
             if isinstance(e, LoopStalled)
         ),
         bookmarks=tuple(
-            Moment(e.name, e.at_ns / 1e6) for e in trace.events if isinstance(e, Bookmarked)
+            Moment(e.name, time_ms(e.at_ns)) for e in trace.events if isinstance(e, Bookmarked)
         ),
     )
 
@@ -312,7 +338,7 @@ def _faults(trace: Trace) -> tuple[Fault, ...]:
         if isinstance(event, Faulted):
             known = faults.get(event.kind)
             if known is None:
-                first = event.at_ns / 1e6
+                first = time_ms(event.at_ns)
                 faults[event.kind] = Fault(event.kind, event.count, first, event.detail)
             else:
                 faults[event.kind] = replace(known, count=known.count + event.count)
@@ -356,7 +382,7 @@ def _control(speech: str, ledger: Ledger, segments: tuple[Segment, ...]) -> Cont
     sent = sum(s.sent.samples for s in mine if s.sent is not None)
     whole: bool | None = None
     if sent_known and not ledger.incomplete:
-        tail = sum(_unsent_tail(ledger, s.index - 1, True) for s in mine)
+        tail = sum(int(ledger.sums.tail_unsent[s.index - 1]) for s in mine)
         whole = captured > 0 and captured - sent == tail
     return Control(
         segment=mine[0].index if mine else None,

@@ -30,7 +30,7 @@ from probe.trace.events import (
     StateChanged,
     TranscriptReceived,
 )
-from reports.ledger import FOREVER, GAP_NS, Ledger, part_cut
+from reports.ledger import FOREVER, GAP_NS, Blocks, Ledger
 from reports.results import (
     Amount,
     BargeIn,
@@ -42,7 +42,7 @@ from reports.results import (
     Span,
     VerdictKind,
 )
-from reports.units import instant_ms, samples_ms
+from reports.units import instant_ms, samples_ms, time_ms
 
 __all__ = ["find_barge_ins"]
 
@@ -116,47 +116,40 @@ class _Turn:
 class _Crossed:
     """Audio that crossed a boundary: one row per stretch, in the order it crossed."""
 
-    start: list[int]
-    stop: list[int]
-    at_ns: list[int]
-    until_ns: list[int]
-    frame: list[int]
-    rate_hz: list[int]
-
-    @classmethod
-    def nothing(cls) -> _Crossed:
-        return cls([], [], [], [], [], [])
-
-    def add(
-        self, start: int, stop: int, at_ns: int, until_ns: int, frame: int, rate_hz: int
-    ) -> None:
-        if stop > start:
-            self.start.append(start)
-            self.stop.append(stop)
-            self.at_ns.append(at_ns)
-            self.until_ns.append(until_ns)
-            self.frame.append(frame)
-            self.rate_hz.append(rate_hz)
+    start: Ints
+    stop: Ints
+    at_ns: Ints
+    until_ns: Ints
+    frame: Ints
+    rate_hz: Ints
 
     @property
     def samples(self) -> int:
-        return sum(self.stop) - sum(self.start)
+        return int((self.stop - self.start).sum())
+
+    @property
+    def rates(self) -> set[int]:
+        return set(np.unique(self.rate_hz).tolist())
 
     def leak(self, within_ns: int) -> Leak:
         """Sum and spans; a span ends at a hole, or where nothing crossed for ``within_ns``."""
-        spans: list[list[int]] = []
-        for start, stop, at_ns, until_ns in zip(
-            self.start, self.stop, self.at_ns, self.until_ns, strict=True
-        ):
-            if spans and spans[-1][3] == start and at_ns - spans[-1][1] <= within_ns:
-                spans[-1][1], spans[-1][3] = until_ns, stop
-            else:
-                spans.append([at_ns, until_ns, start, stop])
+        breaks = np.flatnonzero(
+            (self.start[1:] != self.stop[:-1]) | (self.at_ns[1:] - self.until_ns[:-1] > within_ns)
+        )
+        first = np.concatenate((np.zeros(1, np.int64), breaks + 1))[: len(self.start)]
+        last = np.append(breaks, len(self.start) - 1)[: len(self.start)]
+        spans = zip(
+            self.at_ns[first].tolist(),
+            self.until_ns[last].tolist(),
+            self.start[first].tolist(),
+            self.stop[last].tolist(),
+            strict=True,
+        )
         return Leak(
-            frames=len(set(self.frame)),
+            frames=len(np.unique(self.frame)),
             samples=self.samples,
-            ms=samples_ms(self.samples, self.rate_hz),
-            spans=tuple(Span(a / 1e6, b / 1e6, start, stop) for a, b, start, stop in spans),
+            ms=samples_ms(self.samples, self.rates),
+            spans=tuple(Span(time_ms(a), time_ms(b), start, stop) for a, b, start, stop in spans),
         )
 
 
@@ -192,6 +185,7 @@ class _Finder:
         self.attempts: list[_Attempt] = []
         self._parts_of: dict[str, Ints] = {}
         self._frames_of: dict[str, Ints] = {}
+        self._sent_of: dict[str, Ints] = {}
 
     def barge_ins(self) -> list[BargeIn]:
         self._collect()
@@ -365,8 +359,15 @@ class _Finder:
         """The caller spoke over audio that was going out, and neither pause nor verdict came."""
         ignored = []
         boundary = "sent" if "sent" in self.ledger.tapped else "pushed"
+        went_out = {
+            speech: (int(crossed.at_ns.min()), int(crossed.until_ns.max()))
+            for speech in dict.fromkeys(s for s in self.segment_speech if s is not None)
+            if (crossed := self._crossed(boundary, speech, -FOREVER, FOREVER)).samples
+        }
         for turn in self.turns:
-            for speech in dict.fromkeys(s for s in self.segment_speech if s is not None):
+            for speech, (begin_ns, end_ns) in went_out.items():
+                if begin_ns >= turn.stop_ns or end_ns <= turn.start_ns:
+                    continue
                 mine = [a for a in attempts if a.speech == speech]
                 met = any(
                     a.onset_ns == turn.start_ns
@@ -403,64 +404,53 @@ class _Finder:
 
     def _crossed(self, boundary: str, speech: str, since_ns: int, until_ns: int) -> _Crossed:
         """What of a speech crossed a boundary from one instant (inclusive) to another."""
-        crossed = _Crossed.nothing()
         if boundary == "captured":
-            c = self.trace.captured
-            rows = self._frames(speech)
-            at = c.at_ns[rows]
-            for row in rows[(at >= since_ns) & (at < until_ns)].tolist():
-                start, at_ns = int(c.start_sample[row]), int(c.at_ns[row])
-                crossed.add(
-                    start, start + int(c.samples[row]), at_ns, at_ns, row, int(c.rate_hz[row])
-                )
-            return crossed
+            c, rows = self.trace.captured, self._frames(speech)
+            rows = rows[(c.at_ns[rows] >= since_ns) & (c.at_ns[rows] < until_ns)]
+            rows = rows[c.samples[rows] > 0]
+            start, at = c.start_sample[rows], c.at_ns[rows]
+            return _Crossed(start, start + c.samples[rows], at, at, rows, c.rate_hz[rows])
         parts, rows = self.ledger.parts, self._parts(speech)
         if boundary == "pushed":
             at = self.trace.pushed.at_ns[parts.push[rows]]
             inside = (at >= since_ns) & (at < until_ns)
-            for row, at_ns in zip(rows[inside].tolist(), at[inside].tolist(), strict=True):
-                crossed.add(
-                    int(parts.start[row]),
-                    int(parts.stop[row]),
-                    at_ns,
-                    at_ns,
-                    int(parts.push[row]),
-                    int(parts.rate_hz[row]),
-                )
-            return crossed
-        rows = rows[parts.run[rows] >= 0]
-        rows = rows[np.lexsort((parts.start[rows], parts.sent_ns[rows]))]
-        inside = (parts.sent_until_ns[rows] > since_ns) & (parts.sent_ns[rows] < until_ns)
-        for row in rows[inside].tolist():
-            start, stop = int(parts.start[row]), int(parts.stop[row])
-            at_ns, end_ns = int(parts.sent_ns[row]), int(parts.sent_until_ns[row])
-            if at_ns < since_ns:
-                start = self._cut(row, since_ns)
-                at_ns = self._tick(row, start)
-            if end_ns > until_ns:
-                stop = self._cut(row, until_ns)
-                end_ns = self._tick(row, stop - 1) + self._block_ns(row)
-            crossed.add(start, stop, at_ns, end_ns, int(parts.push[row]), int(parts.rate_hz[row]))
-        return crossed
+            rows, at = rows[inside], at[inside]
+            return _Crossed(
+                parts.start[rows], parts.stop[rows], at, at, parts.push[rows], parts.rate_hz[rows]
+            )
+        rows = self._sent(speech)
+        rows = rows[(parts.sent_until_ns[rows] > since_ns) & (parts.sent_ns[rows] < until_ns)]
+        start, stop = parts.start[rows], parts.stop[rows]
+        at, until = parts.sent_ns[rows], parts.sent_until_ns[rows]
+        # Only the stretches that an instant falls into have to be cut at a block.
+        cut = np.flatnonzero((at < since_ns) | (until > until_ns))
+        if len(cut):
+            start, stop, at, until = start.copy(), stop.copy(), at.copy(), until.copy()
+            blocks = self._blocks(rows[cut])
+            begin = np.clip(blocks.cut(since_ns), start[cut], stop[cut])
+            end = np.clip(blocks.cut(until_ns), begin, stop[cut])
+            start[cut], stop[cut] = begin, end
+            at[cut], until[cut] = blocks.tick(begin), blocks.end(np.maximum(end - 1, begin))
+        full = stop > start
+        return _Crossed(
+            start[full],
+            stop[full],
+            at[full],
+            until[full],
+            parts.push[rows[full]],
+            parts.rate_hz[rows[full]],
+        )
 
-    def _cut(self, row: int, at_ns: int) -> int:
-        return part_cut(self.trace, self.ledger.block, self.ledger.parts, row, at_ns)
+    def _sent(self, speech: str) -> Ints:
+        """Rows of a speech's sent parts, in the order they left."""
+        if speech not in self._sent_of:
+            parts, rows = self.ledger.parts, self._parts(speech)
+            rows = rows[parts.run[rows] >= 0]
+            self._sent_of[speech] = rows[np.lexsort((parts.start[rows], parts.sent_ns[rows]))]
+        return self._sent_of[speech]
 
-    def _block_ns(self, row: int) -> int:
-        t, run = self.trace.sent, int(self.ledger.parts.run[row])
-        size = self.ledger.block.get(int(t.source[run]), 1)
-        blocks = max(-(-(int(t.block_offset_samples[run]) + int(t.samples[run])) // size), 1)
-        return (int(t.until_ns[run]) - int(t.at_ns[run])) // blocks
-
-    def _tick(self, row: int, position: int) -> int:
-        """When the block left that holds a pushed position of a sent part."""
-        t, run = self.trace.sent, int(self.ledger.parts.run[row])
-        size = self.ledger.block.get(int(t.source[run]), 1)
-        offset = int(t.block_offset_samples[run])
-        blocks = max(-(-(offset + int(t.samples[run])) // size), 1)
-        nth = (offset + position - int(t.start_sample[run])) // size
-        begin, until = int(t.at_ns[run]), int(t.until_ns[run])
-        return begin + (until - begin) * nth // blocks
+    def _blocks(self, rows: Ints) -> Blocks:
+        return Blocks.of(self.trace, self.ledger.block, self.ledger.parts.run[rows])
 
     def _leaks(
         self, speech: str, since_ns: int | None, until_ns: int
@@ -577,22 +567,21 @@ class _Finder:
         if samples <= int(ledger.sums.tail[sorted(segments)].sum()):
             samples = 0
         return Amount(
-            frames=len(set(captured.frame)) if samples else 0,
+            frames=len(captured.frame) if samples else 0,
             samples=samples,
-            ms=samples_ms(samples, captured.rate_hz),
+            ms=samples_ms(samples, captured.rates),
         )
 
     def _last_sent(self, speech: str, until_ns: int) -> int | None:
         """Tick of the block with the last sent sample of a speech."""
-        parts, rows = self.ledger.parts, self._parts(speech)
-        rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] < until_ns)]
-        if not len(rows):
+        crossed = self._crossed("sent", speech, -FOREVER, until_ns)
+        if not len(crossed.stop):
             return None
-        row = int(rows[np.argmax(parts.sent_until_ns[rows])])
-        stop = int(parts.stop[row])
-        if int(parts.sent_until_ns[row]) > until_ns:
-            stop = self._cut(row, until_ns)
-        return self._tick(row, max(stop - 1, int(parts.start[row])))
+        last = int(np.argmax(crossed.until_ns))
+        rows = self._sent(speech)
+        parts, position = self.ledger.parts, crossed.stop[last : last + 1] - 1
+        holds = rows[(parts.start[rows] <= position) & (parts.stop[rows] > position)]
+        return int(self._blocks(holds[:1]).tick(position)[0])
 
     def _source_clear(self, attempt: _Attempt, until_ns: int) -> int | None:
         rows = self._parts(attempt.speech)
@@ -605,11 +594,7 @@ class _Finder:
         return None
 
     def _causes(self, attempt: _Attempt, verdict: int, until_ns: int) -> tuple[Cause, ...]:
-        """The leak by the state of sink and source in which each of its samples was sent.
-
-        The stamp of a block may be late by the resolution, so a sample counts as sent after a
-        clear of the source only beyond that.
-        """
+        """The leak by the state of sink and source in which each of its samples was sent."""
         changes: list[tuple[int, int, str]] = [
             (mark.at_ns, mark.at_ns, mark.mark)
             for mark, _ in self.ledger.marks
@@ -619,7 +604,7 @@ class _Finder:
             self.trace.pushed.source[self.ledger.parts.push[self._parts(attempt.speech)]].tolist()
         )
         changes += [
-            (began, ended + self.resolution, "emptied")
+            (began, self._emptied_ns(attempt.speech, began, ended), "emptied")
             for source, began, ended in self.ledger.clears
             if source in sources and attempt.first_ns <= began < until_ns
         ]
@@ -650,11 +635,37 @@ class _Finder:
             crossed = self._crossed("sent", attempt.speech, low, high)
             if crossed.samples:
                 samples, rates = sums.get(cause, (0, set()))
-                sums[cause] = (samples + crossed.samples, rates | set(crossed.rate_hz))
+                sums[cause] = (samples + crossed.samples, rates | crossed.rates)
         return tuple(
             Cause(cause, samples, samples_ms(samples, rates))
             for cause, (samples, rates) in sums.items()
         )
+
+    def _emptied_ns(self, speech: str, began_ns: int, ended_ns: int) -> int:
+        """From when on what is sent was sent after a clear of the source.
+
+        The stamp of a block may be late by the resolution, so a sample counts as sent after the
+        clear only beyond that, unless its position lies behind what the clear took.
+        """
+        latest = ended_ns + self.resolution
+        taken = [
+            lost.stop
+            for lost in self.ledger.losses
+            if lost.what == "cleared" and lost.at_ns == began_ns
+        ]
+        if taken:
+            parts, rows = self.ledger.parts, self._parts(speech)
+            behind = parts.sent_ns[rows[parts.start[rows] >= max(taken)]]
+            latest = min(latest, int(behind.min()) if len(behind) else latest)
+        return max(latest, began_ns)
+
+    def _survives(self, speech: str, clear_ns: int) -> bool:
+        """Whether a push that was under way when the source was cleared went out all the same."""
+        ended = next((e for _, began, e in self.ledger.clears if began == clear_ns), clear_ns)
+        parts, p, rows = self.ledger.parts, self.trace.pushed, self._parts(speech)
+        rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
+        push = parts.push[rows]
+        return bool(((p.at_ns[push] <= ended) & (p.ended_ns[push] >= clear_ns)).any())
 
     def _stalled(self, attempt: _Attempt, last_sent: int | None) -> float:
         known = (attempt.onset_ns, attempt.first_ns, attempt.about_ns)
@@ -664,11 +675,14 @@ class _Finder:
         longest = max(
             (until - at for at, until in self.stalls if until > begin and at < end), default=0
         )
-        return longest / 1e6
+        return time_ms(longest)
 
     def _story(self, attempt: _Attempt, until_ns: int, last_sent: int | None) -> tuple[Moment, ...]:
         """What happened around the verdict, in order; one moment of it is the verdict."""
         source_clear = self._source_clear(attempt, until_ns)
+        emptied = "the source's queue is cleared"
+        if source_clear is not None and self._survives(attempt.speech, source_clear):
+            emptied += "; a push under way survives it"
         called = f" by {attempt.called_by}" if attempt.called_by else ""
         moments = [
             (at_ns, text)
@@ -679,7 +693,7 @@ class _Finder:
                 (attempt.call_ns, f"interrupt called{called}"),
                 (attempt.commit_ns, "commit: the speech is interrupted"),
                 (attempt.clear_ns, "clear of the sink"),
-                (source_clear, "the source's queue is cleared"),
+                (source_clear, emptied),
                 (attempt.resume_ns, "resume: the gate is open"),
                 (last_sent, "last sample of the speech sent"),
                 (attempt.onset_until_ns, "the caller stops"),
@@ -706,7 +720,7 @@ class _Finder:
         for at_ns, text in sorted(moments):
             decides = not found and at_ns == attempt.verdict_ns and text.startswith(deciding)
             found = found or decides
-            story.append(Moment(text, at_ns / 1e6, decides))
+            story.append(Moment(text, time_ms(at_ns), decides))
         return tuple(story)
 
 

@@ -63,6 +63,11 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
             for cause in barge_in.causes or ()
         ]
         sentences.append(f"After it were sent: {'; '.join(parts)}.")
+        if any(m.event.endswith("survives it") for m in barge_in.story):
+            sentences.append(
+                "A push was under way when the source was cleared: its samples reached the queue "
+                "after the clear and went out."
+            )
     return " ".join(sentences)
 
 

@@ -106,9 +106,6 @@ class Parts:
     def samples(self) -> Ints:
         return self.stop - self.start
 
-    def take(self, keep: Any) -> Parts:
-        return Parts(*(getattr(self, name)[keep] for name in self.__slots__))
-
 
 @dataclass(slots=True)
 class SegmentSums:
@@ -135,6 +132,8 @@ class SegmentSums:
     inherited: Ints
     inserted: Ints
     tail: Ints
+    tail_unsent: Ints
+    """The part of the tail that was never sent."""
     ambiguous: Ints
     unaccounted: Ints
     unknown: Ints
@@ -259,6 +258,57 @@ def first_from(times: Ints, since: Ints) -> Ints:
 
 def _ints(values: Sequence[int]) -> Ints:
     return np.array(values, dtype=np.int64)
+
+
+@dataclass(slots=True)
+class Blocks:
+    """Of sent parts, one row each: where they lie in the blocks of their run."""
+
+    begin_ns: Ints
+    length_ns: Ints
+    count: Ints
+    """Blocks in the run."""
+    size: Ints
+    """Samples per block."""
+    first: Ints
+    """Position of the first sample of the run's first block, even where that is not of the run."""
+
+    @classmethod
+    def of(cls, trace: Trace, block: dict[int, int], run: Ints) -> Blocks:
+        """For rows of the trace's sent columns; ``block``: samples per block by source."""
+        t = trace.sent
+        names, where = np.unique(t.source[run], return_inverse=True)
+        size = _ints([block.get(int(name), 1) for name in names])[where]
+        offset = t.block_offset_samples[run]
+        return cls(
+            begin_ns=t.at_ns[run],
+            length_ns=t.until_ns[run] - t.at_ns[run],
+            count=np.maximum(-(-(offset + t.samples[run]) // size), 1),
+            size=size,
+            first=t.start_sample[run] - offset,
+        )
+
+    def tick(self, position: Ints) -> Ints:
+        """When the block left that holds a position."""
+        nth = (position - self.first) // self.size
+        tick: Ints = self.begin_ns + np.floor(self.length_ns * (nth / self.count)).astype(np.int64)
+        return tick
+
+    def end(self, position: Ints) -> Ints:
+        """When the block after the one with a position left, or would have."""
+        nth = (position - self.first) // self.size + 1
+        end: Ints = self.begin_ns + np.floor(self.length_ns * (nth / self.count)).astype(np.int64)
+        return end
+
+    def cut(self, at: Ints | int) -> Ints:
+        """First position of each run whose block left at or after an instant."""
+        part = (at - self.begin_ns) / np.maximum(self.length_ns, 1) * self.count
+        nth = np.ceil(np.clip(part, 0, self.count)).astype(np.int64)
+        # A tick is rounded down to a nanosecond; the block it belongs to is the one meant.
+        late = self.begin_ns + np.floor(self.length_ns * (nth / self.count)) < at
+        nth = np.minimum(nth + (late & (nth < self.count)), self.count)
+        position: Ints = self.first + nth * self.size
+        return position
 
 
 # --- Facts beside the columns --------------------------------------------------------------------
@@ -722,16 +772,10 @@ class _Balance:
 
     def _stamp(self, covered: Bools) -> None:
         """When each covered part left, block by block, as `RunSent` says it."""
-        t, parts = self.trace.sent, self.parts
-        run = parts.run[covered]
-        block = self._block_of(t.source)[run]
-        at, until, offset = t.at_ns[run], t.until_ns[run], t.block_offset_samples[run]
-        blocks = np.maximum(-(-(offset + t.samples[run]) // block), 1)
-        place = offset + parts.start[covered] - t.start_sample[run]
-        last = place + (parts.stop - parts.start)[covered] - 1
-        tick = (until - at) / blocks
-        parts.sent_ns[covered] = at + np.floor(place // block * tick).astype(np.int64)
-        parts.sent_until_ns[covered] = at + np.floor((last // block + 1) * tick).astype(np.int64)
+        parts = self.parts
+        blocks = Blocks.of(self.trace, self.facts.block, parts.run[covered])
+        parts.sent_ns[covered] = blocks.tick(parts.start[covered])
+        parts.sent_until_ns[covered] = blocks.end(parts.stop[covered] - 1)
 
     def _block_of(self, source: Ints) -> Ints:
         known = self.facts.block
@@ -801,8 +845,9 @@ class _Balance:
                 Cover.of(self.r_start, self.r_stop).holds(begin),
                 self.r_at[by_start][hit],
             )
-        blame("raised", how == _RAISED, since)
-        blame("cancelled", how == _CANCELLED, since)
+        ended = np.maximum(self.trace.captured.ended_ns[self.f_order[frame]], since)
+        blame("raised", how == _RAISED, ended)
+        blame("cancelled", how == _CANCELLED, ended)
         sink_clears = _ints([m.at_ns for m, _ in facts.marks if m.mark == "clear"])
         clear = first_from(sink_clears, since)
         blame("clear", (clear < FOREVER) & (clear <= until), clear)
@@ -899,6 +944,7 @@ class _Balance:
         self.queued = np.zeros(n, np.int64)
         self.unseen = np.zeros(n, np.int64)
         self.tail = np.zeros(n, np.int64)
+        self.tail_unsent = np.zeros(n, np.int64)
         self.all_cleared = self.all_queued = self.all_unseen = 0
         self._tails_sent_later()
         if "sent" not in facts.tapped:
@@ -994,7 +1040,7 @@ class _Balance:
             stop = int(parts.stop[parts.segment == s].max())
             amount = int(size[suffix].sum())
             if amount < block and int(end[suffix].max()) == stop:
-                self.tail[s] = amount
+                self.tail[s] = self.tail_unsent[s] = amount
 
     def _tails_sent_later(self) -> None:
         """Rests of less than a block that stayed inside until more audio came."""
@@ -1073,6 +1119,7 @@ class _Balance:
             inherited=summed(np.where(own, -1, parts.segment), parts.samples, n),
             inserted=inserted,
             tail=self.tail,
+            tail_unsent=self.tail_unsent,
             ambiguous=ambiguous,
             unaccounted=unaccounted,
             unknown=unknown,
@@ -1202,26 +1249,11 @@ class _Balance:
         after = np.append(self.s_first_ns[1:], FOREVER)[:n]
         rows = np.flatnonzero(sent & (parts.segment >= 0))
         late = rows[parts.sent_until_ns[rows] > after[parts.segment[rows]]] if n else rows
-        amount = np.zeros(n, np.int64)
-        for row in late.tolist():
-            s = int(parts.segment[row])
-            cut = part_cut(self.trace, self.facts.block, parts, row, int(after[s]))
-            amount[s] += int(parts.stop[row]) - cut
-        return amount
-
-
-def part_cut(trace: Trace, block: dict[int, int], parts: Parts, row: int, at_ns: int) -> int:
-    """First pushed position of a sent part that left at or after ``at_ns``."""
-    t, run = trace.sent, int(parts.run[row])
-    size = block.get(int(t.source[run]), 1)
-    begin, until = int(t.at_ns[run]), int(t.until_ns[run])
-    offset, samples = int(t.block_offset_samples[run]), int(t.samples[run])
-    blocks = max(-(-(offset + samples) // size), 1)
-    ahead = (at_ns - begin) * blocks
-    # A whole number of blocks, rounded up; a run without length in time left at once.
-    nth = -(-ahead // (until - begin)) if until > begin else (0 if at_ns <= begin else blocks)
-    first = int(t.start_sample[run]) + max(nth * size - offset, 0)
-    return min(max(first, int(parts.start[row])), int(parts.stop[row]))
+        cut = Blocks.of(self.trace, self.facts.block, parts.run[late]).cut(
+            after[parts.segment[late]]
+        )
+        cut = np.clip(cut, parts.start[late], parts.stop[late])
+        return summed(parts.segment[late], parts.stop[late] - cut, n)
 
 
 def _rank(times: Ints, lines: Ints, at: Ints, line: Ints) -> Ints:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["instant_ms", "samples_ms"]
+__all__ = ["instant_ms", "samples_ms", "time_ms"]
+
+
+def time_ms(ns: int) -> float:
+    """Nanoseconds as milliseconds, to the microsecond."""
+    return round(ns / 1e6, 3)
 
 
 def instant_ms(at_ns: int | None) -> float | None:
-    """Nanoseconds as milliseconds to the microsecond; ``None`` stays ``None``."""
-    return None if at_ns is None else round(at_ns / 1e6, 3)
+    """The same where there may be nothing: ``None`` stays ``None``."""
+    return None if at_ns is None else time_ms(at_ns)
 
 
 def samples_ms(samples: int, rates_hz: Iterable[int]) -> float | None:

@@ -19,6 +19,7 @@ from rich.text import Text
 from reports.explanations import amount_text, measured
 from reports.results import Analysis, BargeIn, Leak, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
+from reports.units import samples_ms
 
 __all__ = ["render"]
 
@@ -112,7 +113,7 @@ class _Page:
 
     def fact(self, name: str, figure: str, meaning: str = "") -> None:
         """Name, figure and what the figure means, wrapped in the last column."""
-        head = f"  {name:<21} {figure:<24}"
+        head = f"  {name:<20} {figure:<28}"
         room = self.width - len(head) - 1
         if not meaning:
             self.line(head.rstrip())
@@ -232,6 +233,7 @@ def _single(page: _Page, analysis: Analysis) -> None:
         page.title("No barge-in in this trace")
     for barge_in in analysis.barge_ins:
         _barge_in(page, analysis, barge_in)
+    _swallowed(page, analysis.segments)
     _control(page, analysis)
     _balance(page, analysis, analysis.segments)
     _losses(page, analysis.segments)
@@ -248,6 +250,7 @@ def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
         _barge_in(page, analysis, barge_in)
     if not mine:
         page.title(f"No barge-in on segment {index}")
+    _swallowed(page, segments)
     _balance(page, analysis, segments)
     _losses(page, segments)
     _claims(page, segments)
@@ -258,12 +261,10 @@ def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
 
 
 def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
-    where = "before its first frame" if barge_in.segment is None else f"segment {barge_in.segment}"
+    where = "a speech without audio" if barge_in.segment is None else f"segment {barge_in.segment}"
     kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
-    page.title(
-        f"Barge-in on {barge_in.speech_id or 'a speech'} ({where}): {kind}, "
-        f"outcome {barge_in.outcome or 'not decided'}"
-    )
+    page.title(f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}")
+    page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
     page.line()
     doubt = " (no result: see above)" if analysis.balanced is False else ""
     sent = (barge_in.leaked or {}).get("sent")
@@ -333,7 +334,7 @@ def _timeline(page: _Page, barge_in: BargeIn) -> None:
     """One line of what was sent and one of what happened, on one scale."""
     leaks = barge_in.after_onset or barge_in.after_pause or barge_in.leaked
     sent = None if leaks is None else leaks.get("sent")
-    if sent is None:
+    if sent is None or not sent.spans:
         return
     marks = [
         (barge_in.onset_ms, "o"),
@@ -374,6 +375,22 @@ def _timeline(page: _Page, barge_in: BargeIn) -> None:
         "r": "resume",
     }
     page.paragraph(", ".join(f"{letter} {names[letter]}" for _, letter in known), 10, "dim")
+
+
+def _swallowed(page: _Page, segments: Iterable[Segment]) -> None:
+    lost = [s for s in segments if s.swallowed_samples]
+    if not lost:
+        return
+    page.title("Swallowed: nobody interrupted it, and it was never sent")
+    lost.sort(key=lambda s: -(s.swallowed_samples or 0))
+    for segment in lost[:SHOWN_LINES]:
+        rates = [g.rate_hz for g in segment.geometry["captured"]]
+        samples = segment.swallowed_samples or 0
+        page.line(
+            f"  segment {segment.index}: {measured(samples, samples_ms(samples, rates))}", "yellow"
+        )
+    if len(lost) > SHOWN_LINES:
+        page.paragraph(f"and {len(lost) - SHOWN_LINES} more (--format json)")
 
 
 def _control(page: _Page, analysis: Analysis) -> None:
@@ -559,6 +576,7 @@ def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
         page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
     _summary(page, analyses)
     if len(analyses) == 1:
+        _swallowed(page, analyses[0].segments)
         _control(page, analyses[0])
         _balance(page, analyses[0], analyses[0].segments)
         _losses(page, analyses[0].segments)
