@@ -27,7 +27,7 @@ Effort
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
@@ -134,6 +134,20 @@ def _equal_values(one: bytes, other: bytes) -> int:
     return int(differing[0]) if len(differing) else count
 
 
+def _leading_run(data: bytes) -> int:
+    """How many values in front equal the first."""
+    values = np.frombuffer(data, np.int16)
+    differing = np.flatnonzero(values != values[:1])
+    return int(differing[0]) if len(differing) else len(values)
+
+
+def _trailing_run(data: bytes) -> int:
+    """How many values at the back equal the last."""
+    values = np.frombuffer(data, np.int16)
+    differing = np.flatnonzero(values != values[-1:])
+    return len(values) - 1 - int(differing[-1]) if len(differing) else len(values)
+
+
 def _is_constant(data: bytes) -> bool:
     return data[VALUE_BYTES:] == data[:-VALUE_BYTES]
 
@@ -169,7 +183,7 @@ class FlowMatcher:
 
     _TELLING_VALUES: Final = 32
     """Fewer values than this are not searched for: they would be found anywhere."""
-    _NEEDLE_VALUES: Final = 256
+    _TELLING_BYTES: Final = _TELLING_VALUES * VALUE_BYTES
     _HISTORY_VALUES: Final = 1 << 17
     """Kept behind the last match, for a refused frame that is handed over again."""
     _CANDIDATES: Final = 32
@@ -187,6 +201,7 @@ class FlowMatcher:
         self._held_data = bytearray()
         self._fixed = 0  # values of the held data that continue; the rest contradicts
         self._floating = False
+        self._cleared = False  # whether a clear came while chunks were held
 
     @property
     def end(self) -> int:
@@ -219,6 +234,7 @@ class FlowMatcher:
     def clear(self) -> None:
         """The sink was told to drop what it holds: the next push may begin at the next capture."""
         self._fence = self._store.end
+        self._cleared = self._cleared or bool(self._held)
 
     def rewind(self, position: int) -> None:
         """The chunk that began at ``position`` was refused and may be handed over again."""
@@ -284,20 +300,56 @@ class FlowMatcher:
             parts: list[Part] = [(self._start, split)] if split else []
             moved = self._fixed - split
             parts.append((position - moved, values + moved))
-            doubtful = (self._fixed - reach, self._fixed)
+            reach = max(reach, self._idle_values(data))
+            since, to = self._fixed - reach, self._fixed
+            if not telling:
+                since = min(since, self._fixed - _trailing_run(data[: self._fixed * VALUE_BYTES]))
             if len(found) > 1 or not telling:
-                doubtful = (self._fixed - reach, len(data) // VALUE_BYTES)
-            return self._settle(parts, doubtful)
+                to = len(data) // VALUE_BYTES
+            elif self._cleared:
+                # What was handed on before the clear need not lie next to what came after it.
+                to += _leading_run(rest)
+            return self._settle(parts, (since, to))
         parts = [(self._start, self._fixed)] if self._fixed else []
-        parts += self._piece_together(rest, floor, 0)
-        return self._settle(parts, (0, 0))
+        doubts = [(self._fixed - self._idle_values(data), self._fixed)]
+        for piece in self._pieces_of(data):
+            placed = self._place(piece, floor, 0)
+            count = sum(values for _, values in parts)
+            if _is_constant(piece) and placed[0][0] is not None:
+                doubts.append((count, count + len(piece) // VALUE_BYTES))
+            parts += placed
+            reached = [start + values for start, values in placed if start is not None]
+            floor = reached[-1] if reached else floor
+        return self._settle(parts, *doubts)
+
+    def _pieces_of(self, data: bytes) -> Iterator[bytes]:
+        """What contradicts the continuation, cut up as it was handed over."""
+        begun = 0
+        for held in self._held:
+            stop = begun + held.values
+            if stop > self._fixed:
+                yield data[max(begun, self._fixed) * VALUE_BYTES : stop * VALUE_BYTES]
+            begun = stop
+
+    def _idle_values(self, data: bytes) -> int:
+        """How many values in front of the contradiction could be others of the same silence.
+
+        Upstream the silence (or any constant) goes on where downstream it ended in a jump: which
+        of it was handed on cannot be seen.
+        """
+        before = data[: self._fixed * VALUE_BYTES]
+        following = self._store.head(self.expected, 1)
+        if not before or following != before[-VALUE_BYTES:]:
+            return 0
+        return _trailing_run(before)
 
     def _candidates(self, rest: bytes, floor: int) -> list[int]:
         """Positions where the rest is held whole, ascending, the first few."""
         found: list[int] = []
-        if self._fence is not None and self._store.matches(self._fence, rest):
+        fence = None if self._cleared else self._fence
+        if fence is not None and self._store.matches(fence, rest):
             # A clear announced this jump; what lies between was dropped by it.
-            return [self._fence]
+            return [fence]
         position: int | None = floor
         while position is not None and len(found) < self._CANDIDATES:
             position = self._search(rest, position)
@@ -340,49 +392,53 @@ class FlowMatcher:
         index = bisect_left(self._borders, position)
         return index < len(self._borders) and self._borders[index] == position
 
-    def _piece_together(self, rest: bytes, floor: int, depth: int) -> list[Part]:
-        """Place data that is not held in one piece: several jumps, or audio never captured."""
-        values = len(rest) // VALUE_BYTES
+    def _place(self, piece: bytes, floor: int, depth: int) -> list[Part]:
+        """Place a piece that may hold jumps of its own, or audio never captured; the effort is
+        bounded."""
+        values = len(piece) // VALUE_BYTES
         if not values:
             return []
-        unknown: list[Part] = [(None, values)]
+        if self._store.matches(floor, piece):
+            return [(floor, values)]
+        position = None if self._cleared else self._fence
+        if position is None or position < floor or not self._store.matches(position, piece):
+            position = self._search(piece, floor)
+        if position is not None:
+            return [(position, values)]
+        if depth > 3 or _is_constant(piece):
+            return [(None, values)]
         expected = self._store.head(floor, self._TELLING_VALUES)
-        offset = rest.find(expected) if len(expected) == self._TELLING_VALUES * VALUE_BYTES else -1
+        offset = piece.find(expected) if len(expected) == self._TELLING_BYTES else -1
         if offset > 0 and offset % VALUE_BYTES == 0 and not _is_constant(expected):
             # Audio from before the probe came, and the head of what was captured right behind it.
-            ahead = self._store.common_ahead(floor, rest[offset:])
-            if offset + ahead * VALUE_BYTES == len(rest):
+            ahead = self._store.common_ahead(floor, piece[offset:])
+            if offset + ahead * VALUE_BYTES == len(piece):
                 return [(None, offset // VALUE_BYTES), (floor, ahead)]
-        if depth > 3:
-            return unknown
-        needle = self._front_needle(rest)
+        needle = self._front_needle(piece)
         position = self._search(needle, floor) if needle else None
         if position is not None:
-            ahead = self._store.common_ahead(position, rest)
-            behind = rest[ahead * VALUE_BYTES :]
-            return [(position, ahead), *self._piece_together(behind, position + ahead, depth + 1)]
-        needle = rest[-self._NEEDLE_VALUES * VALUE_BYTES :]
-        if len(needle) < self._TELLING_VALUES * VALUE_BYTES or _is_constant(needle):
-            return unknown
+            ahead = self._store.common_ahead(position, piece)
+            behind = piece[ahead * VALUE_BYTES :]
+            return [(position, ahead), *self._place(behind, position + ahead, depth + 1)]
+        needle = piece[-self._TELLING_BYTES :]
+        if len(needle) < self._TELLING_BYTES or _is_constant(needle):
+            return [(None, values)]
         position = self._search(needle, floor)
         if position is None:
-            return unknown
-        stop = position + len(needle) // VALUE_BYTES
-        reach = min(self._store.common_behind(stop, rest), stop - floor)
+            return [(None, values)]
+        stop = position + self._TELLING_VALUES
+        reach = min(self._store.common_behind(stop, piece), stop - floor)
         front: list[Part] = [(None, values - reach)] if reach < values else []
         return [*front, (stop - reach, reach)]
 
-    def _front_needle(self, rest: bytes) -> bytes:
-        """The front of ``rest``, long enough to tell; empty if all of it is one value."""
-        length = self._NEEDLE_VALUES * VALUE_BYTES
-        needle = rest[:length]
-        if not _is_constant(needle):
+    def _front_needle(self, piece: bytes) -> bytes:
+        """The front of ``piece``, just long enough to tell."""
+        needle = piece[: self._TELLING_BYTES]
+        if len(needle) == self._TELLING_BYTES and not _is_constant(needle):
             return needle
-        values = np.frombuffer(rest, np.int16)
-        differing = np.flatnonzero(values != values[0])
-        if not len(differing):
-            return b""
-        return rest[: (int(differing[0]) + self._TELLING_VALUES) * VALUE_BYTES]
+        values = np.frombuffer(piece, np.int16)
+        differing = int(np.flatnonzero(values != values[0])[0])
+        return piece[: (differing + self._TELLING_VALUES) * VALUE_BYTES]
 
     def _search(self, needle: bytes, start: int) -> int | None:
         """`SampleStore.find` within the budget."""
@@ -394,7 +450,7 @@ class FlowMatcher:
         self._budget -= max(stop - start, 0) * VALUE_BYTES
         return position
 
-    def _settle(self, parts: list[Part], doubtful: tuple[int, int]) -> list[Match]:
+    def _settle(self, parts: list[Part], *doubts: tuple[int, int]) -> list[Match]:
         """Hand out the parts to the held chunks and go on behind the last place found."""
         matches = []
         queue = [part for part in parts if part[1]]
@@ -411,8 +467,8 @@ class FlowMatcher:
                 if taken == values:
                     index, taken = index + 1, 0
             stop = begun + held.values
-            overlap = min(doubtful[1], stop) - max(doubtful[0], begun)
-            matches.append(Match(held.key, own, max(overlap, 0)))
+            doubtful = sum(max(min(to, stop) - max(since, begun), 0) for since, to in doubts)
+            matches.append(Match(held.key, own, doubtful))
             begun = stop
         reached = [position + values for position, values in queue if position is not None]
         if reached:
@@ -420,7 +476,7 @@ class FlowMatcher:
                 self._budget = self._BUDGET_BYTES
             self._start = reached[-1]
         self._fixed = 0
-        self._floating = False
+        self._floating = self._cleared = False
         self._held.clear()
         self._held_data.clear()
         self._tidy()
@@ -492,7 +548,7 @@ class _Path:
     spoke_ns: int = 0
     """When the last block of the queue left."""
     sent: int = 0
-    """Blocks of the queue among the labels, ever."""
+    """A sum over the positions of all blocks it says were sent, whatever their order."""
     labels: list[_Label] = field(default_factory=list)
 
 
@@ -688,7 +744,7 @@ class WireMatcher:
                         max(cost, price),
                         emptied_ns,
                         at_ns if speaks else path.spoke_ns,
-                        path.sent + speaks,
+                        path.sent + (_mixed(position) if speaks else 0),
                         [*path.labels, label],
                     )
                     key = (reached, clears)
@@ -878,13 +934,18 @@ class WireMatcher:
 def _better(one: _Path, other: _Path) -> _Path:
     """Of two readings that come to the same state, the one that fits the clock better.
 
-    Where both sent as much, they differ only in when silence was put in between, and what follows
-    confirms either. Where a clear is all that made them meet, what it took was decided by the clock.
+    Where both sent the same, they differ only in when silence was put in between, and what follows
+    confirms either. Where it took a clear to make them meet, the clock decided what was sent.
     """
     best, second = (one, other) if one.cost_ns <= other.cost_ns else (other, one)
     if best.sent != second.sent:
         _doubt(best, second)
     return best
+
+
+def _mixed(position: int) -> int:
+    """A number for a position, such that equal sums of them mean equal positions."""
+    return hash((position,))
 
 
 def _doubt(path: _Path, other: _Path) -> None:

@@ -84,7 +84,7 @@ ARRIVAL_SLACK_NS: Final = 200_000_000
 """How far they may be wrong where they are arrivals."""
 
 QUIET_NS: Final = 80_000_000
-"""Where not every tick yields a block, nothing comes out for longer than this before silence does."""
+"""Where not every tick yields a block, nothing comes out for longer than this before silence."""
 
 MAX_PUSHED_BYTES: Final = 16 << 20
 

@@ -266,10 +266,10 @@ SCENARIOS = {
 }
 
 
-async def main(scenario: str, out: str) -> None:
+async def main(scenario: str) -> dict[str, Any]:
     call = await SCENARIOS[scenario]()
     call.close()
-    document = {
+    return {
         "channels": call.channels,
         "block": call.block,
         "pushed": call.next // call.channels,
@@ -280,8 +280,7 @@ async def main(scenario: str, out: str) -> None:
             name for name in ("capture_frame", "clear_queue", "aclose") if name in vars(call.source)
         ],
     }
-    Path(out).write_text(json.dumps(document))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+    Path(sys.argv[2]).write_text(json.dumps(asyncio.run(main(sys.argv[1]))))
