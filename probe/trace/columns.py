@@ -1,0 +1,290 @@
+"""What a trace is once it was read: a header, columns, events and problems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probe.trace.events import (
+    Event,
+    FrameCaptured,
+    FramePushed,
+    Header,
+    RunSent,
+    SilenceInserted,
+    Trailer,
+)
+
+Ints = NDArray[np.int64]
+
+NONE: Final = -(2**63)
+"""An absent integer in an int64 column."""
+
+ENDS: Final = ("returned", "cancelled", "raised")
+"""What the column ``end`` counts through; -1 is a call whose end the trace does not show."""
+
+ProblemKind = Literal[
+    "cut",
+    "garbled",
+    "bad-value",
+    "unknown-event",
+    "duplicate-header",
+    "after-trailer",
+    "count",
+    "time",
+    "missing",
+    "inconsistent",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceProblem:
+    """Something in a trace that is not as it should be. Repetitions are one problem, counted.
+
+    Kinds:
+        ``cut``: the trace ends without a trailer, or in the middle of a line or of a compressed
+        block; the call was killed or is still running. ``garbled``: a line is no JSON object with
+        an event name. ``bad-value``: a known event lacks a field, or a value is of the wrong type
+        or beyond all reason. ``unknown-event``: an event this version does not know, written by a
+        newer one or damaged. ``duplicate-header`` and ``after-trailer``: lines that belong to no
+        trace, ignored. ``count``: the trailer counted other lines than there are. ``time``:
+        time runs backwards, or a call ended before it began. ``missing``: numbers of frames or
+        pushes are skipped. ``inconsistent``: two lines contradict each other.
+    """
+
+    line: int
+    """Line in the (uncompressed) file, from 1, where it was seen first; 0: the file as a whole."""
+    kind: ProblemKind
+    text: str
+    """One line: what was expected, what was found."""
+    count: int = 1
+    """How many times, of this kind."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CapturedColumns:
+    """One row per `FrameCaptured`; the fields mean what they mean there."""
+
+    line: Ints
+    at_ns: Ints
+    frame: Ints
+    start_sample: Ints
+    samples: Ints
+    rate_hz: Ints
+    channels: Ints
+    speech: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
+    end: NDArray[np.int8]
+    """Index into `ENDS`, -1: not known."""
+    ended_ns: Ints
+    """`NONE` where not known."""
+    error: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
+    data_bytes: Ints
+    """`NONE` where the data has the length its geometry says."""
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PushedColumns:
+    """One row per `FramePushed`; the fields mean what they mean there.
+
+    The captured ranges of row ``i`` are ``range_start[a:b]``, ``range_samples[a:b]`` with
+    ``a, b = range_offset[i], range_offset[i + 1]``.
+    """
+
+    line: Ints
+    at_ns: Ints
+    push: Ints
+    source: Ints
+    start_sample: Ints
+    samples: Ints
+    rate_hz: Ints
+    channels: Ints
+    accepted: NDArray[np.bool_]
+    ambiguous_samples: Ints
+    end: NDArray[np.int8]
+    """Index into `ENDS`, -1: not known."""
+    ended_ns: Ints
+    """`NONE` where not known."""
+    error: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
+    matched: NDArray[np.bool_]
+    """Whether the captured ranges were ever decided; where not, the row has none."""
+    range_offset: Ints
+    """One longer than there are rows."""
+    range_start: Ints
+    """Captured position, `NONE`: audio that was never seen at captured."""
+    range_samples: Ints
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SentColumns:
+    """One row per `RunSent`; the fields mean what they mean there."""
+
+    line: Ints
+    at_ns: Ints
+    until_ns: Ints
+    source: Ints
+    start_sample: Ints
+    """Position among the pushed, `NONE`: audio that was never seen at pushed."""
+    samples: Ints
+    block_offset_samples: Ints
+    ambiguous_samples: Ints
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InsertedColumns:
+    """One row per `SilenceInserted`; the fields mean what they mean there."""
+
+    line: Ints
+    at_ns: Ints
+    until_ns: Ints
+    source: Ints
+    samples: Ints
+    ambiguous_samples: Ints
+
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trace:
+    """A trace as far as it could be read. Positions and lengths are in samples per channel."""
+
+    path: str
+    """The file, as it was asked for."""
+    header: Header
+    events: tuple[Event, ...]
+    """The rare events, sorted by ``at_ns``; see the head of this module."""
+    event_lines: Ints
+    captured: CapturedColumns
+    pushed: PushedColumns
+    sent: SentColumns
+    inserted: InsertedColumns
+    texts: tuple[str, ...]
+    """What the text columns point into."""
+    trailer: Trailer | None
+    """``None``: the trace was cut, or is still being written."""
+    problems: tuple[TraceProblem, ...]
+    """What is wrong with it, in file order; empty for a sound trace."""
+    lines: int
+    """Lines of the file, the header and what was unreadable included."""
+    last_ns: int
+    """Latest instant of all events, nanoseconds since the trace began; 0 if there are none."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the trace was closed and every line of it could be used."""
+        return self.trailer is not None and not self.problems
+
+    def text(self, index: int) -> str | None:
+        """Text behind a value of a text column; ``None`` for -1."""
+        return None if index < 0 else self.texts[index]
+
+    def all_events(self) -> Iterator[Event]:
+        """Every event between header and trailer as an object, in time order, ties in file order.
+
+        Slow (microseconds per event) and meant for small traces and for output; what was folded
+        into the columns comes out folded.
+        """
+        rows: list[tuple[int, int, Event]] = [
+            (event.at_ns, line, event)  # type: ignore[union-attr]
+            for event, line in zip(self.events, self.event_lines.tolist(), strict=True)
+        ]
+        for columns, build in (
+            (self.captured, self._captured),
+            (self.pushed, self._pushed),
+            (self.sent, self._sent),
+            (self.inserted, self._inserted),
+        ):
+            for row, (at_ns, line) in enumerate(
+                zip(columns.at_ns.tolist(), columns.line.tolist(), strict=True)
+            ):
+                rows.append((at_ns, line, build(row)))
+        rows.sort(key=lambda row: row[:2])
+        return (event for _, _, event in rows)
+
+    def _captured(self, row: int) -> Event:
+        c = self.captured
+        return FrameCaptured(
+            at_ns=int(c.at_ns[row]),
+            frame=int(c.frame[row]),
+            start_sample=int(c.start_sample[row]),
+            samples=int(c.samples[row]),
+            rate_hz=int(c.rate_hz[row]),
+            channels=int(c.channels[row]),
+            speech=self.text(c.speech[row]),
+            end=_end(c.end[row]),
+            ended_ns=_optional(c.ended_ns[row]),
+            error=self.text(c.error[row]),
+            data_bytes=_optional(c.data_bytes[row]),
+        )
+
+    def _pushed(self, row: int) -> Event:
+        c = self.pushed
+        ranges = slice(int(c.range_offset[row]), int(c.range_offset[row + 1]))
+        return FramePushed(
+            at_ns=int(c.at_ns[row]),
+            push=int(c.push[row]),
+            source=int(c.source[row]),
+            start_sample=int(c.start_sample[row]),
+            samples=int(c.samples[row]),
+            rate_hz=int(c.rate_hz[row]),
+            channels=int(c.channels[row]),
+            accepted=bool(c.accepted[row]),
+            captured=[
+                (_optional(start), int(samples))
+                for start, samples in zip(
+                    c.range_start[ranges], c.range_samples[ranges], strict=True
+                )
+            ]
+            if c.matched[row]
+            else None,
+            ambiguous_samples=int(c.ambiguous_samples[row]),
+            end=_end(c.end[row]),
+            ended_ns=_optional(c.ended_ns[row]),
+            error=self.text(c.error[row]),
+        )
+
+    def _sent(self, row: int) -> Event:
+        c = self.sent
+        return RunSent(
+            at_ns=int(c.at_ns[row]),
+            until_ns=int(c.until_ns[row]),
+            source=int(c.source[row]),
+            start_sample=_optional(c.start_sample[row]),
+            samples=int(c.samples[row]),
+            block_offset_samples=int(c.block_offset_samples[row]),
+            ambiguous_samples=int(c.ambiguous_samples[row]),
+        )
+
+    def _inserted(self, row: int) -> Event:
+        c = self.inserted
+        return SilenceInserted(
+            at_ns=int(c.at_ns[row]),
+            until_ns=int(c.until_ns[row]),
+            source=int(c.source[row]),
+            samples=int(c.samples[row]),
+            ambiguous_samples=int(c.ambiguous_samples[row]),
+        )
+
+
+def _optional(value: Any) -> int | None:
+    return None if value == NONE else int(value)
+
+
+def _end(index: Any) -> Any:
+    return None if index < 0 else ENDS[index]
