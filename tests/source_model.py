@@ -201,7 +201,7 @@ def play(model: SourceModel, content: Content, actions: list[Any]) -> None:
 
 
 class SinkModel:
-    """A sink that cuts what it captures into chunks, keeps a remainder, and drops what it is told."""
+    """A sink that cuts what it captures into chunks, keeps a rest, and drops what it is told."""
 
     def __init__(self, matcher: FlowMatcher, chunk: int) -> None:
         self.matcher = matcher

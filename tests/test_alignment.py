@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.alignment import FlowMatcher, SampleStore, WireMatcher
-from source_model import (
+from probe.alignment import FlowMatcher, WireMatcher
+from tests.source_model import (
     BLOCK,
     MS,
     NOISE,
