@@ -50,6 +50,9 @@ GAP_NS: Final = 15_000_000
 SLACK_NS: Final = 20_000_000
 """Allowed between two threads' stamps of one thing, on top of the boundary's resolution."""
 
+LONGEST_SILENCE_NS: Final = 100_000_000
+"""How long old releases put out nothing when they begin to run dry, or stamp a block late."""
+
 HARMLESS_FAULTS: Final = frozenset({"write_slow"})
 """Kinds of fault by which nothing was lost."""
 
@@ -861,6 +864,8 @@ class _Balance:
             before = np.searchsorted(sink_clears, since, "right") - 1
             asked = np.where(before >= 0, sink_clears[np.maximum(before, 0)], FOREVER)
             pending = (before >= 0) & (first_from(source_clears, asked) == emptied)
+        over = _ints([f.at_ns for f in facts.finished])
+        pending &= ~last | (first_from(over, np.minimum(emptied, FOREVER)) < FOREVER)
         blame("clear", pending & (emptied < FOREVER) & (emptied <= until), emptied)
 
         shut, opened = self._gate()
@@ -868,7 +873,6 @@ class _Balance:
             nth = np.searchsorted(opened, since, "left")
             safe = np.minimum(nth, len(shut) - 1)
             paused = (nth < len(shut)) & (shut[safe] <= until)
-            over = np.array([f.at_ns for f in facts.finished], np.int64)
             after = first_from(over, np.minimum(opened[safe], FOREVER))
             gone = ~last | ((opened[safe] < FOREVER) & (after < FOREVER))
             blame("pause", paused & gone, np.maximum(shut[safe], 0))
@@ -1009,7 +1013,23 @@ class _Balance:
             rest &= ~idle
             by_close &= ~idle
 
-        for k in np.flatnonzero(~unseen & ~by_clear & ~by_close & ~rest & ~idle).tolist():
+        # The source hands on a block every tick as long as it has one, so what a clear took cannot
+        # have waited inside while nothing went out.
+        waited = by_clear & (
+            clear - np.maximum(ended_ns, left_until) > self.slack + LONGEST_SILENCE_NS
+        )
+        stretch = np.cumsum(np.append(True, begin[1:] != end[:-1])) - 1
+        waited &= summed(stretch, (end - begin) * waited, len(stretch))[stretch] >= block
+        by_clear &= ~waited
+        for k in np.flatnonzero(waited).tolist():
+            self.issue(
+                int(end[k] - begin[k]),
+                int(segment[k]),
+                f"pushed positions {begin[k]} to {end[k]} were inside before the clear at "
+                f"{clear[k] / 1e6:.1f} ms, yet the wire shows nothing in between",
+            )
+
+        for k in np.flatnonzero(~unseen & ~by_clear & ~waited & ~by_close & ~rest & ~idle).tolist():
             self.issue(
                 int(end[k] - begin[k]),
                 int(segment[k]),

@@ -27,8 +27,8 @@ from probe.trace.events import (
     SpeechDone,
     StateChanged,
     Tapped,
-    TranscriptReceived,
     Trailer,
+    TranscriptReceived,
 )
 from probe.trace.writer import encode
 
@@ -159,9 +159,7 @@ class Simulation:
 
     def _mark(self, name: Any) -> None:
         self.now += 1000
-        self.events.append(
-            SinkMarked(self.now, name, speech=self.speech, ended_ns=self.now + 500)
-        )
+        self.events.append(SinkMarked(self.now, name, speech=self.speech, ended_ns=self.now + 500))
 
     def flush(self) -> None:
         self._mark("flush")
@@ -317,7 +315,7 @@ class Simulation:
 
 
 def write_hour(path: Path, minutes: int = 60) -> Path:
-    """A long call, quickly: frames of 20 ms in, of 50 ms out, runs of 200 ms, a barge-in a minute."""
+    """A long call, made quickly: frames of 20 ms in, 50 ms out, a barge-in a minute."""
     rate, block = 24_000, 240
     lines = [encode(header())] + [encode(event) for event in taps(rate)]
     rows: list[tuple[int, str]] = []
