@@ -68,8 +68,8 @@ def child(script: str, *arguments: object, **more: Any) -> subprocess.Popen[str]
     prelude = f"""
         import os, sys, threading, time
         from pathlib import Path
-        sys.path.insert(0, {str(Path(__file__).parent)!r})
-        from recording import PassOn, bookmark, frame, header
+        sys.path.insert(0, {str(Path(__file__).parent.parent)!r})
+        from tests.recording import PassOn, bookmark, frame, header
         from probe.recorder import Recorder
     """
     return subprocess.Popen(

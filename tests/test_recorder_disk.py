@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from recording import PassOn, bookmark, child, faults, frame, header, names, wait_for
 
 from probe import recorder as recorder_module
 from probe.recorder import Recorder
 from probe.trace.reader import read_trace
+from tests.recording import PassOn, bookmark, child, faults, frame, header, names, wait_for
 
 
 class Disk:
