@@ -11,7 +11,9 @@ import os
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +36,15 @@ LINGER_S = 0.5
 
 _STAMP_NS = max(1_000, int(time.get_clock_info("monotonic").resolution * 1e9))
 """Resolution of a stamp taken in a call: what reading the clock and the call around it take."""
+
+_OPENING_S = 0.1
+"""Longest wait for the wire tap to open, at the moment a sink is set."""
+
+_STOPPING_S = 2.0
+"""Longest wait for the wire tap of a source used before to stop."""
+
+_FULL = 60_000
+"""Records waiting for the writer from which frames take the way that is counted and bounded."""
 
 _TAPS = "_sinkprobe_taps"
 """Attribute of ``session.output`` that leads to the taps while they are on."""
@@ -150,6 +161,7 @@ class Recording:
             session,
             recorder.put,
             recorder.fault,
+            queue=recorder.queue,
             wire=wire,
             name=str(recorder.path),
             on_close=self._session_closed,
@@ -241,29 +253,45 @@ class SessionTaps:
         put: Callable[[Any], None],
         fault: Callable[[str, str], None],
         *,
+        queue: deque[Any] | None = None,
         wire: bool = True,
         name: str = "",
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
-        """``put`` takes raw calls and events, ``fault`` a kind and a detail; neither raises."""
+        """``put`` takes raw calls and events, ``fault`` a kind and a detail; neither raises.
+
+        ``queue`` is what ``put`` appends to. Given it, frames are appended without the detour
+        through ``put``, which costs as much as the rest of the record, and whether there is room
+        is looked up a hundred times a second instead.
+        """
         from probe import compat
         from probe.heartbeat import Heartbeat
         from probe.session_tap import SessionTap
 
+        def put_safely(record: Any) -> None:
+            try:
+                put(record)
+            except Exception as error:
+                fault("tap_raised", f"put: {type(error).__name__}")
+
         self.name = name
         self._session = session
-        self._put = put
+        self._put = put_safely
         self._fault = fault
         self._speaking = compat.speaking(session)
         self._probe: ProbeAudioOutput | None = None
         self._probes: weakref.WeakSet[ProbeAudioOutput] = weakref.WeakSet()
+        self._attributes = 0
         self._hook: Any = None
         self._removed = False
         self._tapped_head = False
-        self._sources = _SourceTaps(put, fault, wire=wire)
-        self._heartbeat = Heartbeat(put)
+        self._sources = _SourceTaps(put_safely, fault, wire=wire)
+        self._queue = queue
+        self._put_frame = put if queue is None else queue.append
+        self._full = False
+        self._heartbeat = Heartbeat(put_safely, on_beat=self._look_for_room)
         self._session_tap = SessionTap(
-            session, put, fault, on_event=self._occasion, on_close=on_close
+            session, put_safely, fault, on_event=self._occasion, on_close=on_close
         )
 
     # -- on and off --
@@ -292,18 +320,9 @@ class SessionTaps:
             self._head_set(head, mid_speech=speaking)
 
     def _install_hook(self, head: Any) -> None:
-        from probe.sink import SinkHook, SinkTap
+        from probe.sink import SinkHook
 
-        hook = SinkHook(
-            head,
-            SinkTap(
-                head,
-                self._put,
-                session=self._speaking,
-                on_segment=lambda: self._sources.settle(head),
-                fault=self._fault,
-            ),
-        )
+        hook = SinkHook(self._probe_for(head))
         try:
             hook.install()
         except Exception as error:
@@ -348,10 +367,20 @@ class SessionTaps:
     def _retire_probes(self) -> None:
         self._probe = None
         for probe in list(self._probes):
-            probe.retire()
+            probe._probe_retire()
 
     def _failed(self, where: str, error: BaseException) -> None:
         self._fault("tap_raised", f"{where}: {type(error).__name__}")
+
+    def _look_for_room(self) -> None:
+        """Where the writer is stuck and the queue full, have `put` turn frames away and count."""
+        full = self._queue is not None and len(self._queue) >= _FULL
+        if full is self._full:
+            return
+        self._full = full
+        target = self._put if full else self._put_frame
+        for probe in list(self._probes):
+            probe._probe_frames_to(target)
 
     def _occasion(self) -> None:
         """Something happened on the session's loop, outside any capture."""
@@ -371,31 +400,40 @@ class SessionTaps:
         if sink is None or self._removed:
             return sink
         probe = self._probe
-        if probe is None or probe.next_in_chain is not sink:
+        if probe is None or probe._probe_next is not sink:
             try:
                 self._head_set(sink)
             except Exception as error:
                 self._failed("sink", error)
                 return sink
             probe = self._probe
+        elif _attribute_count(sink) != self._attributes:
+            self._attributes = _attribute_count(sink)
+            probe._probe_adopt()
+        return probe
+
+    def _probe_for(self, sink: Any) -> ProbeAudioOutput:
+        """The probe that stands before ``sink``; one each, or its events would be heard twice."""
+        from probe.sink import ProbeAudioOutput
+
+        for known in self._probes:
+            if known._probe_next is sink:
+                return known
+        probe = ProbeAudioOutput(
+            sink,
+            self._put,
+            put_frame=self._put if self._full else self._put_frame,
+            session=self._speaking,
+            on_segment=lambda: self._sources.settle(sink),
+            fault=self._fault,
+        )
+        self._probes.add(probe)
         return probe
 
     def _head_set(self, sink: Any, *, mid_speech: bool = False) -> None:
-        from probe.sink import ProbeAudioOutput
-
-        hooked = self._hook is not None and self._hook.link is sink
-        probe = next((known for known in self._probes if known.next_in_chain is sink), None)
-        if probe is None:
-            probe = ProbeAudioOutput(
-                sink,
-                self._put,
-                session=self._speaking,
-                on_segment=lambda: self._sources.settle(sink),
-                fault=self._fault,
-                recording=not hooked,
-            )
-            self._probes.add(probe)
+        probe = self._probe_for(sink)
         self._probe = probe
+        self._attributes = _attribute_count(sink)
         self._tapped_head = True
         self._put(
             Tapped(
@@ -406,7 +444,7 @@ class SessionTaps:
                 mid_speech=mid_speech,
             )
         )
-        self._sources.follow(sink, mid_speech=mid_speech)
+        self._sources.follow(sink, mid_speech=mid_speech, wait=not mid_speech)
 
     def bare(self, sink: Any) -> Any:
         """``sink`` as it would be without a probe: none in front of it and none inside.
@@ -426,9 +464,9 @@ class SessionTaps:
             following = link.next_in_chain
             if isinstance(following, ProbeAudioOutput):
                 # kept where it can't be reached: it stays, as a plain pass-through
-                following.retire()
-        if self._hook is not None and self._hook.link is not sink:
-            inside = any(link is self._hook.link for link in compat.chain(sink))
+                following._probe_retire()
+        if self._hook is not None and self._hook.sink is not sink:
+            inside = any(link is self._hook.sink for link in compat.chain(sink))
             if inside:
                 self._remove_hook()
         return sink
@@ -440,6 +478,10 @@ class SessionTaps:
     def tail_replaced(self) -> None:
         """The leaf under the head was exchanged."""
         self._occasion()
+
+
+def _attribute_count(sink: Any) -> int:
+    return len(getattr(sink, "__dict__", ()))
 
 
 class _SourceTaps:
@@ -458,20 +500,25 @@ class _SourceTaps:
         self._lock = threading.Lock()
         self._taps: dict[int, _SourceTapped] = {}
         self._numbers: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+        self._stoppers: list[threading.Thread] = []
         self._closed = False
 
-    def follow(self, head: Any, *, mid_speech: bool = False) -> None:
-        """Tap the source under ``head``. Others stay tapped: their queue may still play."""
-        self._find(head, mid_speech=mid_speech)
+    def follow(self, head: Any, *, mid_speech: bool = False, wait: bool = False) -> None:
+        """Tap the source under ``head``. Others stay tapped: their queue may still play.
+
+        ``wait``: until the reading has begun, or a moment at most. What is pushed before is lost
+        to it; where a sink has just been set nothing is being said and a few ms do no harm.
+        """
+        self._find(head, mid_speech=mid_speech, wait=wait)
 
     def settle(self, head: Any) -> None:
         """A segment begins at ``head``: tap its source, and let go of those used before."""
         source = self._find(head)
         if source is not None and len(self._taps) > 1:
             for key in [key for key in self._taps if key != id(source)]:
-                self._untap(key, "swapped")
+                self._untap(key, "swapped", wait=False)
 
-    def _find(self, head: Any, *, mid_speech: bool = False) -> Any:
+    def _find(self, head: Any, *, mid_speech: bool = False, wait: bool = False) -> Any:
         from probe import compat
 
         try:
@@ -481,13 +528,13 @@ class _SourceTaps:
             link, source = found
             with self._lock:
                 if id(source) not in self._taps and not self._closed:
-                    self._tap(link, source, mid_speech)
+                    self._tap(link, source, mid_speech=mid_speech, wait=wait)
         except Exception as error:
             self._fault("tap_raised", f"source: {type(error).__name__}")
             return None
         return source
 
-    def _tap(self, link: Any, source: rtc.AudioSource, mid_speech: bool) -> None:
+    def _tap(self, link: Any, source: rtc.AudioSource, *, mid_speech: bool, wait: bool) -> None:
         from probe import compat
         from probe.source_tap import SourceTap
         from probe.wire_tap import WireTap
@@ -510,10 +557,13 @@ class _SourceTaps:
             )
         )
         if self._wire:
-            tapped.wire = WireTap(source, number, self._put, self._fault)
+            put = _put_mid_speech(self._put) if mid_speech else self._put
+            tapped.wire = WireTap(source, number, put, self._fault)
             tapped.wire.start()
+            if wait:
+                tapped.wire.opened.wait(_OPENING_S)
 
-    def _untap(self, key: int, reason: str) -> None:
+    def _untap(self, key: int, reason: str, *, wait: bool) -> None:
         with self._lock:
             tapped = self._taps.pop(key, None)
         if tapped is None:
@@ -521,8 +571,13 @@ class _SourceTaps:
         try:
             tapped.pushed.remove()
             self._put(Untapped(time.monotonic_ns(), "pushed", source=tapped.number, reason=reason))
-            if tapped.wire is not None:
+            if tapped.wire is not None and wait:
                 tapped.wire.stop()
+            elif tapped.wire is not None:
+                # it waits for its thread, and this may be the first capture of a segment
+                stopper = threading.Thread(target=tapped.wire.stop, daemon=True)
+                self._stoppers.append(stopper)
+                stopper.start()
         except Exception as error:
             self._fault("tap_raised", f"source: {type(error).__name__}")
 
@@ -531,7 +586,19 @@ class _SourceTaps:
         with self._lock:
             self._closed = True
         for key in list(self._taps):
-            self._untap(key, reason)
+            self._untap(key, reason, wait=True)
+        for stopper in self._stoppers:
+            stopper.join(_STOPPING_S)
+        self._stoppers = []
+
+
+def _put_mid_speech(put: Callable[[Any], None]) -> Callable[[Any], None]:
+    """``put``, for a wire tap that came while the agent spoke: its `Tapped` says so."""
+
+    def put_marked(record: Any) -> None:
+        put(replace(record, mid_speech=True) if isinstance(record, Tapped) else record)
+
+    return put_marked
 
 
 class _SourceTapped:

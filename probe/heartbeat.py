@@ -24,8 +24,12 @@ class Heartbeat:
     interval earlier, so what is logged is a lower bound, short by at most `INTERVAL_S`.
     """
 
-    def __init__(self, put: Callable[[Any], None]) -> None:
+    def __init__(
+        self, put: Callable[[Any], None], *, on_beat: Callable[[], None] = lambda: None
+    ) -> None:
+        """``on_beat`` is called at every beat and must be cheap."""
         self._put = put
+        self._on_beat = on_beat
         self._loop: asyncio.AbstractEventLoop | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
@@ -50,6 +54,7 @@ class Heartbeat:
         now = monotonic_ns()
         if now - self._due_ns > STALL_NS:
             self._put(LoopStalled(self._due_ns, now))
+        self._on_beat()
         self._schedule(loop)
 
     def stop(self) -> None:
