@@ -30,7 +30,7 @@ from probe.trace.events import (
     StateChanged,
     TranscriptReceived,
 )
-from reports.ledger import FOREVER, GAP_NS, Blocks, Ledger
+from reports.ledger import FOREVER, GAP_NS, SLACK_NS, Blocks, Ledger
 from reports.results import (
     Amount,
     BargeIn,
@@ -669,7 +669,8 @@ class _Finder:
 
     def _stalled(self, attempt: _Attempt, last_sent: int | None) -> float:
         known = (attempt.onset_ns, attempt.first_ns, attempt.about_ns)
-        begin = min(at_ns for at_ns in known if at_ns is not None)
+        # A stall that has just ended is what made the first of them late.
+        begin = min(at_ns for at_ns in known if at_ns is not None) - SLACK_NS
         marks = (last_sent, attempt.clear_ns, attempt.commit_ns, attempt.about_ns)
         end = max(at_ns for at_ns in marks if at_ns is not None)
         longest = max(

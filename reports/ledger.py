@@ -53,6 +53,9 @@ SLACK_NS: Final = 20_000_000
 LONGEST_SILENCE_NS: Final = 100_000_000
 """How long old releases put out nothing when they begin to run dry, or stamp a block late."""
 
+LONGEST_RUN_NS: Final = 2**40
+"""About 18 minutes, where a run lasts 200 ms."""
+
 HARMLESS_FAULTS: Final = frozenset({"write_slow"})
 """Kinds of fault by which nothing was lost."""
 
@@ -285,7 +288,8 @@ class Blocks:
         offset = t.block_offset_samples[run]
         return cls(
             begin_ns=t.at_ns[run],
-            length_ns=t.until_ns[run] - t.at_ns[run],
+            # No run is that long; the bound keeps absurd ones from overflowing.
+            length_ns=np.clip(t.until_ns[run] - t.at_ns[run], 0, LONGEST_RUN_NS),
             count=np.maximum(-(-(offset + t.samples[run]) // size), 1),
             size=size,
             first=t.start_sample[run] - offset,
@@ -293,25 +297,24 @@ class Blocks:
 
     def tick(self, position: Ints) -> Ints:
         """When the block left that holds a position."""
-        nth = (position - self.first) // self.size
-        tick: Ints = self.begin_ns + np.floor(self.length_ns * (nth / self.count)).astype(np.int64)
-        return tick
+        return self._instant((position - self.first) // self.size)
 
     def end(self, position: Ints) -> Ints:
         """When the block after the one with a position left, or would have."""
-        nth = (position - self.first) // self.size + 1
-        end: Ints = self.begin_ns + np.floor(self.length_ns * (nth / self.count)).astype(np.int64)
-        return end
+        return self._instant((position - self.first) // self.size + 1)
 
     def cut(self, at: Ints | int) -> Ints:
         """First position of each run whose block left at or after an instant."""
-        part = (at - self.begin_ns) / np.maximum(self.length_ns, 1) * self.count
-        nth = np.ceil(np.clip(part, 0, self.count)).astype(np.int64)
-        # A tick is rounded down to a nanosecond; the block it belongs to is the one meant.
-        late = self.begin_ns + np.floor(self.length_ns * (nth / self.count)) < at
-        nth = np.minimum(nth + (late & (nth < self.count)), self.count)
-        position: Ints = self.first + nth * self.size
+        ahead = np.clip(at, self.begin_ns, self.begin_ns + self.length_ns) - self.begin_ns
+        nth = -(-ahead * self.count // np.maximum(self.length_ns, 1))
+        # A run without length in time left at once.
+        nth = np.where((self.length_ns <= 0) & (at > self.begin_ns), self.count, nth)
+        position: Ints = self.first + np.minimum(nth, self.count) * self.size
         return position
+
+    def _instant(self, nth: Ints) -> Ints:
+        instant: Ints = self.begin_ns + self.length_ns * nth // self.count
+        return instant
 
 
 # --- Facts beside the columns --------------------------------------------------------------------
@@ -980,14 +983,21 @@ class _Balance:
         before = np.searchsorted(sent_start, begin, "left") - 1
         left_ns = np.append(parts.sent_ns[sent], -FOREVER)[before]
         left_until = np.append(parts.sent_until_ns[sent], -FOREVER)[before]
-        since = np.maximum(pushed_ns, left_ns - self.slack)
+        rate = int(p.rate_hz[parts.push[rows[0]]])
+        block_ns = facts.block.get(source, 1) * 1_000_000_000 // rate
 
         clears = [c for c in facts.clears if c[0] == source]
         ended = _ints([c[2] for c in clears])
         began = np.append(_ints([c[1] for c in clears]), FOREVER)
-        nth = np.searchsorted(np.maximum.accumulate(ended) if len(ended) else ended, since, "left")
-        clear = began[nth]
+        ended = np.maximum.accumulate(ended) if len(ended) else ended
         limit = np.minimum(until, off)
+
+        def clear_since(since: Ints) -> Ints:
+            return began[np.searchsorted(ended, np.maximum(pushed_ns, since), "left")]
+
+        # The clear after the last sample that left: by the stamps, or else within their doubt.
+        clear = clear_since(left_until - block_ns)
+        clear = np.where(clear <= limit, clear, clear_since(left_ns - self.slack))
         by_clear = ~unseen & (clear < FOREVER) & (clear <= limit + self.slack)
         closed = facts.closed.get(source, FOREVER)
         last = until == FOREVER

@@ -364,7 +364,7 @@ def write_hour(path: Path, minutes: int = 60) -> Path:
                 ended_ns=at + 50_000,
             )
             pushed += 1200
-        stop = 59_700
+        stop = 59_880
         for i in range(300):
             at = begin + 100 * MS + i * 200 * MS
             length = min(200, stop - i * 200)

@@ -266,16 +266,17 @@ def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
     page.title(f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}")
     page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
     page.line()
-    doubt = " (no result: see above)" if analysis.balanced is False else ""
     sent = (barge_in.leaked or {}).get("sent")
     pushed = (barge_in.leaked or {}).get("pushed")
     if barge_in.leaked is not None:
         bad = sent is not None and sent.samples > 0
         page.line(
             f"  leaked after the verdict: {amount_text(sent)} sent, "
-            f"{_ms(None if pushed is None else pushed.ms)} pushed{doubt}",
+            f"{_ms(None if pushed is None else pushed.ms)} pushed",
             "bold red" if bad else "bold green",
         )
+        if analysis.balanced is False:
+            page.line("    no result: the balance does not add up, see above", "bold red")
         resolution = analysis.trace.resolution_ms.get("sent")
         if bad and sent is not None and resolution and (sent.ms or 0) <= resolution:
             page.paragraph(
@@ -327,7 +328,8 @@ def _story(page: _Page, barge_in: BargeIn) -> None:
     page.title(title)
     for moment in barge_in.story:
         event = f"{moment.event}  = the verdict" if moment.verdict else moment.event
-        page.line(f"  {moment.at_ms - zero:>+10.1f}  {event}", "bold" if moment.verdict else "")
+        after = round(moment.at_ms - zero, 1) + 0.0  # no minus before a zero
+        page.line(f"  {after:>+10.1f}  {event}", "bold" if moment.verdict else "")
 
 
 def _timeline(page: _Page, barge_in: BargeIn) -> None:

@@ -1,0 +1,690 @@
+"""Each word of the balance, proven on a trace written by hand. 24 kHz, blocks of 240 samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+from report_traces import MS, header, taps, write
+
+from probe.trace.events import (
+    CallEnd,
+    Event,
+    Faulted,
+    FrameCaptured,
+    FramePushed,
+    MarkName,
+    PlaybackReported,
+    QueueCleared,
+    RunSent,
+    SilenceInserted,
+    SinkMarked,
+    SizeBounded,
+    SourceClosed,
+    SpeechCommitted,
+    SpeechDone,
+    SumsKept,
+    Tapped,
+    Untapped,
+)
+from reports import Analysis, Segment, analyze
+
+
+def captured(
+    at_ms: float,
+    frame: int,
+    start: int,
+    samples: int,
+    *,
+    speech: str | None = "s1",
+    end: CallEnd | None = "returned",
+    rate_hz: int = 24_000,
+) -> FrameCaptured:
+    return FrameCaptured(
+        int(at_ms * MS), frame, start, samples, rate_hz, 1, speech, end, int(at_ms * MS) + 1000
+    )
+
+
+def pushed(at_ms: float, push: int, start: int, samples: int, **fields: Any) -> FramePushed:
+    defaults: dict[str, Any] = {"captured": [(start, samples)], "end": "returned"}
+    at = int(at_ms * MS)
+    return FramePushed(
+        at, push, 1, start, samples, 24_000, 1, ended_ns=at + 1000, **{**defaults, **fields}
+    )
+
+
+def sent(at_ms: float, start: int | None, samples: int, **fields: Any) -> RunSent:
+    blocks = -(-(samples + fields.get("block_offset_samples", 0)) // 240)
+    at = int(at_ms * MS)
+    return RunSent(at, at + blocks * 10 * MS, 1, start, samples, **fields)
+
+
+def mark(at_ms: float, name: MarkName, speech: str | None = "s1") -> SinkMarked:
+    return SinkMarked(int(at_ms * MS), name, speech, ended_ns=int(at_ms * MS) + 1000)
+
+
+def cleared(at_ms: float) -> QueueCleared:
+    return QueueCleared(int(at_ms * MS), 1, ended_ns=int(at_ms * MS) + 1000)
+
+
+def of(folder: Path, *events: Event, tapped: list[Event] | None = None, **how: Any) -> Analysis:
+    every = [*(taps() if tapped is None else tapped), *events]
+    return analyze(write(folder / "call.jsonl", every, **how))
+
+
+def only(analysis: Analysis) -> Segment:
+    (segment,) = analysis.segments
+    return segment
+
+
+# --- Segments and marks --------------------------------------------------------------------------
+
+
+def test_a_segment_ends_with_a_flush_or_a_clear_and_not_with_a_pause(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        mark(2, "pause"),
+        mark(3, "resume"),
+        captured(4, 2, 240, 240),
+        mark(5, "flush"),
+        captured(6, 3, 480, 240),
+        mark(7, "clear"),
+        captured(8, 4, 720, 240),
+    )
+    assert [s.captured.samples for s in analysis.segments if s.captured] == [480, 240, 240]
+    assert [s.index for s in analysis.segments] == [1, 2, 3]
+
+
+def test_a_frame_of_another_speech_starts_a_new_segment(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240, speech="s1"),
+        captured(2, 2, 240, 240, speech="s2"),
+        captured(3, 3, 480, 240, speech=None),
+    )
+    assert [s.speech_id for s in analysis.segments] == ["s1", "s2", None]
+
+
+def test_marks_belong_to_the_segment_that_began_last_and_early_ones_to_the_first(
+    tmp_path: Path,
+) -> None:
+    analysis = of(
+        tmp_path,
+        mark(0.5, "resume"),
+        captured(1, 1, 0, 240),
+        mark(2, "flush"),
+        mark(3, "clear"),
+        captured(4, 2, 240, 240),
+        mark(5, "flush"),
+    )
+    first, second = analysis.segments
+    assert [m.mark for m in first.order] == ["resume", "flush", "clear"]
+    assert [(m.mark, m.at_ms) for m in second.order] == [("flush", 5.0)]
+
+
+def test_equal_times_are_told_apart_by_the_order_of_lines(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        mark(2, "flush"),
+        captured(2, 2, 240, 240),
+        mark(2, "clear"),
+    )
+    assert [len(s.order) for s in analysis.segments] == [1, 1]
+
+
+# --- Dropped and held ----------------------------------------------------------------------------
+
+
+def lost_frame(folder: Path, *events: Event, end: CallEnd | None = "returned") -> Segment:
+    """Three frames of which the second never reaches the source."""
+    return only(
+        of(
+            folder,
+            captured(1, 1, 0, 240),
+            captured(2, 2, 240, 240, end=end),
+            *events,
+            captured(60, 3, 480, 240),
+            pushed(1.5, 1, 0, 240),
+            pushed(61, 2, 240, 240, captured=[(480, 240)]),
+            sent(10, 0, 240),
+            sent(70, 240, 240),
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("cause", "events", "end", "at_ms"),
+    [
+        ("pause", [mark(5, "pause"), mark(50, "resume")], "returned", 5.0),
+        ("cancelled", [], "cancelled", 2.001),
+        ("raised", [], "raised", 2.001),
+        ("source-cleared", [cleared(30)], "returned", 30.0),
+        ("source-closed", [SourceClosed(30 * MS, 1)], "returned", 30.0),
+        (
+            "refused",
+            [pushed(3, 9, 240, 240, accepted=False, end="raised", error="Exception")],
+            "returned",
+            3.0,
+        ),
+    ],
+)
+def test_a_dropped_frame_has_its_cause_and_its_place(
+    tmp_path: Path, cause: str, events: list[Event], end: CallEnd, at_ms: float
+) -> None:
+    segment = lost_frame(tmp_path, *events, end=end)
+    assert segment.dropped_samples == 240
+    assert segment.held_samples == 0
+    (loss,) = [loss for loss in segment.losses if loss.what == "dropped"]
+    assert (loss.cause, loss.at_ms) == (cause, at_ms)
+    assert (loss.start_sample, loss.stop_sample, loss.ms) == (240, 480, 10.0)
+
+
+def test_a_clear_of_the_sink_drops_what_waited(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        captured(2, 2, 240, 240),
+        pushed(3, 1, 0, 240),
+        sent(10, 0, 240),
+        mark(20, "clear"),
+    )
+    segment = only(analysis)
+    assert (segment.dropped_samples, segment.losses[0].cause) == (240, "clear")
+    assert analysis.balanced is True
+
+
+def test_what_comes_while_a_clear_is_pending_goes_with_it(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(1.5, 1, 0, 240),
+        sent(10, 0, 240),
+        mark(20, "clear"),
+        captured(21, 2, 240, 240, speech="s2"),
+        cleared(30),
+        captured(40, 3, 480, 240, speech="s2"),
+        pushed(41, 2, 240, 240, captured=[(480, 240)]),
+        sent(50, 240, 240),
+    )
+    assert analysis.balanced is True
+    assert analysis.segments[1].losses[0].cause == "clear"
+
+
+def test_a_hole_that_nothing_announced_is_unaccounted(tmp_path: Path) -> None:
+    segment = lost_frame(tmp_path)
+    assert segment.dropped_samples == 0
+    assert segment.unaccounted_samples == 240
+    assert segment.balanced is False
+
+
+def test_a_cause_at_another_time_accounts_for_nothing(tmp_path: Path) -> None:
+    # The sink was cleared before the frame came, and the source with it.
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(1.5, 1, 0, 240),
+        sent(10, 0, 240),
+        mark(20, "clear"),
+        cleared(21),
+        captured(30, 2, 240, 240),
+        captured(40, 3, 480, 240),
+        pushed(41, 2, 240, 240, captured=[(480, 240)]),
+        sent(50, 240, 240),
+    )
+    assert analysis.balanced is False
+    assert analysis.unaccounted_samples == 240
+
+
+def test_held_is_what_nothing_later_has_passed(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        captured(2, 2, 240, 240, end=None),
+        pushed(3, 1, 0, 240),
+        sent(10, 0, 240),
+    )
+    segment = only(analysis)
+    assert (segment.held_samples, segment.dropped_samples, analysis.balanced) == (240, 0, True)
+
+
+def test_frames_at_a_gate_that_is_never_opened_are_held(tmp_path: Path) -> None:
+    segment = only(of(tmp_path, captured(1, 1, 0, 240), mark(2, "pause")))
+    assert segment.held_samples == 240
+
+
+def test_frames_forgotten_behind_a_gate_are_dropped_once_the_sink_has_finished(
+    tmp_path: Path,
+) -> None:
+    segment = only(
+        of(
+            tmp_path,
+            captured(1, 1, 0, 240),
+            mark(2, "pause"),
+            mark(3, "resume"),
+            PlaybackReported(9 * MS, "finished", "s1", position_s=0.0, interrupted=False),
+        )
+    )
+    assert (segment.dropped_samples, segment.losses[0].cause) == (240, "pause")
+
+
+# --- Cleared, queued, tail -----------------------------------------------------------------------
+
+
+def test_cleared_needs_a_clear_between_its_push_and_what_was_sent_later(tmp_path: Path) -> None:
+    def call(clear_ms: float) -> Analysis:
+        return of(
+            tmp_path,
+            captured(1, 1, 0, 480),
+            pushed(2, 1, 0, 480),
+            sent(10, 0, 240),
+            cleared(clear_ms),
+            captured(200, 2, 480, 240),
+            pushed(201, 2, 480, 240),
+            sent(210, 480, 240),
+        )
+
+    assert only(call(15)).cleared_samples == 240
+    assert call(15).balanced is True
+    assert call(1000).balanced is False, "the clear came after what was sent later"
+
+
+def test_a_clear_may_be_stamped_a_block_away_from_the_wire(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 720),
+        pushed(2, 1, 0, 240),
+        pushed(3, 2, 240, 480, captured=[(240, 480)]),
+        sent(10, 0, 240),
+        cleared(26),
+        sent(20, 480, 240),
+    )
+    assert analysis.balanced is True
+    assert only(analysis).cleared_samples == 240
+
+
+def test_queued_is_inside_the_source_at_the_end(tmp_path: Path) -> None:
+    analysis = of(tmp_path, captured(1, 1, 0, 2400), pushed(2, 1, 0, 2400), sent(10, 0, 240))
+    segment = only(analysis)
+    assert (segment.queued_samples, segment.tail_samples, analysis.balanced) == (2160, 0, True)
+
+
+def test_a_block_that_stays_behind_silence_is_no_queue(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480),
+        pushed(2, 1, 0, 480),
+        sent(10, 0, 240),
+        SilenceInserted(200 * MS, 400 * MS, 1, 4800),
+    )
+    assert analysis.balanced is False
+    assert analysis.unaccounted_samples == 240
+
+
+def test_the_tail_stays_inside_and_is_shown(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 300),
+        pushed(2, 1, 0, 300),
+        sent(10, 0, 240),
+        SilenceInserted(20 * MS, 400 * MS, 1, 9120),
+        SpeechDone(400 * MS, "s1"),
+    )
+    segment = only(analysis)
+    assert (segment.queued_samples, segment.tail_samples) == (60, 60)
+    assert segment.swallowed_samples == 0
+    assert analysis.balanced is True
+
+
+def test_the_tail_opens_the_next_segment(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 300),
+        pushed(2, 1, 0, 300),
+        mark(3, "flush"),
+        sent(10, 0, 240),
+        SilenceInserted(20 * MS, 200 * MS, 1, 4320),
+        captured(201, 2, 300, 420, speech="s2"),
+        pushed(202, 2, 300, 420),
+        sent(210, 240, 480),
+    )
+    first, second = analysis.segments
+    assert analysis.balanced is True
+    assert first.sent is not None
+    assert (first.sent.samples, first.tail_samples) == (300, 60)
+    assert first.sent_in_later_segments_samples == 60
+    assert second.tail_samples == 0
+    assert second.inserted_samples == 0
+
+
+def test_a_closed_source_clears_what_is_inside(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 300),
+        pushed(2, 1, 0, 300),
+        sent(10, 0, 240),
+        SourceClosed(30 * MS, 1),
+    )
+    segment = only(analysis)
+    assert (segment.cleared_samples, segment.losses[0].cause) == (60, "source-closed")
+    assert (segment.tail_samples, analysis.balanced) == (60, True)
+
+
+# --- Beside the balance --------------------------------------------------------------------------
+
+
+def test_silence_inside_a_segment_is_inserted_and_a_gap(tmp_path: Path) -> None:
+    segment = only(
+        of(
+            tmp_path,
+            captured(1, 1, 0, 240),
+            pushed(2, 1, 0, 240),
+            sent(10, 0, 240),
+            SilenceInserted(20 * MS, 60 * MS, 1, 960),
+            captured(55, 2, 240, 240),
+            pushed(56, 2, 240, 240),
+            sent(60, 240, 240),
+            SilenceInserted(70 * MS, 100 * MS, 1, 720),
+        )
+    )
+    assert segment.inserted_samples == 960
+    assert [(gap.at_ms, gap.ms) for gap in segment.gaps] == [(20.0, 40.0)]
+    assert segment.balanced is True
+
+
+def test_what_was_inside_before_the_probe_is_inherited_and_in_no_balance(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        sent(5, None, 960),
+        captured(60, 1, 0, 480),
+        pushed(61, 1, 0, 600, captured=[(None, 120), (0, 480)]),
+        sent(70, 0, 480),
+        tapped=taps(mid_speech=True),
+    )
+    segment = only(analysis)
+    assert segment.partial is True
+    assert segment.pushed is not None
+    assert segment.sent is not None
+    assert (segment.pushed.samples, segment.sent.samples) == (480, 360)
+    assert segment.inherited_samples == 120
+    assert analysis.totals.inherited_samples == 1080
+    assert analysis.totals.sent_samples == 360
+    assert analysis.balanced is True
+
+
+def test_a_segment_that_began_after_a_flush_is_not_partial(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        pushed(1, 1, 0, 240, captured=[(None, 240)]),
+        sent(10, 0, 240),
+        mark(20, "flush"),
+        captured(30, 1, 0, 240),
+        pushed(31, 2, 240, 240, captured=[(0, 240)]),
+        sent(40, 240, 240),
+        tapped=taps(mid_speech=True),
+    )
+    assert only(analysis).partial is False
+    assert only(analysis).inherited_samples == 0
+    assert analysis.totals.inherited_samples == 240
+    assert analysis.balanced is True
+
+
+def test_audio_of_no_known_origin_is_unaccounted(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(2, 1, 0, 240),
+        pushed(3, 2, 240, 240, captured=[(None, 240)]),
+        sent(10, 0, 480),
+    )
+    assert analysis.balanced is False
+    assert analysis.unaccounted_samples == 240
+
+
+def test_sent_audio_that_nobody_pushed_is_unaccounted(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(2, 1, 0, 240),
+        sent(10, 0, 240),
+        sent(20, None, 480),
+    )
+    assert analysis.balanced is False
+    assert analysis.unaccounted_samples == 480
+
+
+def test_ambiguous_samples_are_counted_and_no_fault(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(2, 1, 0, 240, ambiguous_samples=10),
+        sent(10, 0, 240, ambiguous_samples=7),
+    )
+    assert only(analysis).ambiguous_samples == 17
+    assert analysis.balanced is True
+
+
+def test_positions_that_do_not_follow_on_are_unaccounted(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        captured(2, 2, 300, 240),
+        pushed(3, 1, 0, 240),
+        pushed(4, 2, 240, 240, captured=[(300, 240)]),
+        sent(10, 0, 480),
+    )
+    assert analysis.balanced is not True
+    assert only(analysis).unknown_samples == 60
+
+
+def test_a_push_whose_origins_do_not_add_up_is_unaccounted(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(2, 1, 0, 240, captured=[(0, 200)]),
+        sent(10, 0, 240),
+    )
+    assert analysis.balanced is not True
+    assert analysis.unaccounted_because
+
+
+# --- Geometry, claims, swallowed -----------------------------------------------------------------
+
+
+def test_a_sink_that_resamples_is_flagged_and_has_no_balance(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 160, rate_hz=16_000),
+        pushed(2, 1, 0, 240, captured=[(None, 240)]),
+        sent(10, 0, 240),
+    )
+    segment = only(analysis)
+    assert segment.resampled is True
+    assert segment.geometry_differs is True
+    assert segment.dropped_samples is None
+    assert (segment.captured.ms, segment.pushed.ms) == (10.0, 10.0)  # type: ignore[union-attr]
+    assert (segment.balanced, analysis.balanced) == (None, None)
+
+
+def test_a_sink_that_only_claims_another_rate_is_flagged_and_balances(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240, rate_hz=48_000),
+        pushed(2, 1, 0, 240),
+        sent(10, 0, 240),
+    )
+    segment = only(analysis)
+    assert (segment.geometry_differs, segment.resampled) == (True, False)
+    assert analysis.balanced is True
+
+
+def test_milliseconds_of_mixed_rates_are_missing(tmp_path: Path) -> None:
+    segment = only(
+        of(
+            tmp_path,
+            captured(1, 1, 0, 240, rate_hz=24_000),
+            captured(2, 2, 240, 160, rate_hz=16_000),
+        )
+    )
+    assert segment.captured is not None
+    assert (segment.captured.samples, segment.captured.ms) == (400, None)
+
+
+def test_claimed_and_sent_positions_stand_side_by_side(tmp_path: Path) -> None:
+    segment = only(
+        of(
+            tmp_path,
+            captured(1, 1, 0, 960),
+            pushed(2, 1, 0, 960),
+            sent(10, 0, 240),
+            cleared(19),
+            captured(60, 2, 960, 240),
+            pushed(61, 2, 960, 240),
+            sent(70, 960, 240),
+            mark(80, "flush"),
+            PlaybackReported(90 * MS, "finished", "s1", position_s=0.05, interrupted=False),
+        )
+    )
+    assert segment.claimed_position_ms == 50.0
+    assert segment.sent_position_ms == 20.0
+    assert segment.last_sent_position_ms == 50.0
+    assert segment.finished_ms == 90.0
+    assert segment.interrupted is False
+
+
+def swallowing(*events: Event) -> list[Event]:
+    return [
+        captured(1, 1, 0, 960),
+        pushed(2, 1, 0, 960),
+        sent(10, 0, 480),
+        cleared(29),
+        *events,
+        SpeechDone(300 * MS, "s1"),
+    ]
+
+
+def test_lost_audio_of_a_speech_nobody_interrupted_is_swallowed(tmp_path: Path) -> None:
+    assert only(of(tmp_path, *swallowing())).swallowed_samples == 480
+
+
+def test_lost_audio_of_an_interrupted_speech_is_not_swallowed(tmp_path: Path) -> None:
+    events = swallowing(SpeechCommitted(28 * MS, "s1"))
+    assert only(of(tmp_path, *events)).swallowed_samples == 0
+
+
+# --- What can't be known -------------------------------------------------------------------------
+
+
+def simple_call() -> list[Event]:
+    return [captured(1, 1, 0, 240), pushed(2, 1, 0, 240), sent(10, 0, 240)]
+
+
+def test_a_boundary_that_was_not_tapped_is_missing_and_never_zero(tmp_path: Path) -> None:
+    analysis = of(tmp_path, *simple_call()[:2], tapped=taps()[:2])
+    segment = only(analysis)
+    assert analysis.trace.boundaries == ("captured", "pushed")
+    assert "sent" in analysis.trace.missing
+    assert segment.sent is None
+    assert segment.cleared_samples is None
+    assert segment.queued_samples is None
+    assert segment.pushed is not None
+    assert segment.dropped_samples == 0
+    assert analysis.totals.sent_samples is None
+    assert analysis.balanced is None
+    assert analysis.unaccounted_samples == 0
+
+
+def test_without_a_tap_on_the_source_only_the_sink_is_known(tmp_path: Path) -> None:
+    analysis = of(tmp_path, captured(1, 1, 0, 240), tapped=taps()[:1])
+    segment = only(analysis)
+    assert (segment.pushed, segment.dropped_samples, segment.held_samples) == (None, None, None)
+    assert analysis.balanced is None
+
+
+def test_pushes_while_nobody_read_the_wire_are_not_taken_for_unsent(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        *simple_call(),
+        Untapped(50 * MS, "sent", 1, "the source was swapped"),
+        mark(55, "flush"),
+        captured(60, 2, 240, 480, speech="s2"),
+        pushed(61, 2, 240, 480),
+    )
+    first, second = analysis.segments
+    assert first.sent is not None
+    assert second.sent is None
+    assert second.unknown_samples == 480
+    assert analysis.balanced is None
+
+
+def test_a_cut_trace_has_no_balance_and_says_so(tmp_path: Path) -> None:
+    analysis = of(tmp_path, *simple_call(), trailer=False)
+    assert analysis.trace.complete is False
+    assert analysis.balanced is None
+    assert analysis.unaccounted_samples is None
+    assert analysis.trace.incomplete_because
+
+
+@pytest.mark.parametrize("kind", ["events_lost", "wire_hole", "audio_forgotten", "tap_raised"])
+def test_after_a_fault_a_hole_is_unknown_and_not_wrong(tmp_path: Path, kind: str) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480),
+        pushed(2, 1, 0, 480),
+        sent(10, 0, 240),
+        captured(200, 2, 480, 240),
+        pushed(201, 2, 480, 240),
+        sent(210, 480, 240),
+        Faulted(100 * MS, kind, 3),
+    )
+    assert analysis.balanced is None
+    assert analysis.unaccounted_samples is None
+    assert only(analysis).unknown_samples == 240
+    assert [(f.kind, f.count, f.first_ms) for f in analysis.faults] == [(kind, 3, 100.0)]
+
+
+def test_a_slow_disk_is_shown_and_leaves_the_balance_alone(tmp_path: Path) -> None:
+    analysis = of(tmp_path, *simple_call(), Faulted(100 * MS, "write_slow"))
+    assert analysis.balanced is True
+    assert analysis.faults[0].kind == "write_slow"
+
+
+def test_a_bounded_trace_adds_the_sums_and_gives_no_balance(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        *simple_call(),
+        SizeBounded(50 * MS),
+        SumsKept(
+            60 * MS,
+            captured_frames=2,
+            captured_samples=480,
+            pushed_frames=1,
+            pushed_samples=480,
+            sent_samples=240,
+        ),
+    )
+    assert analysis.totals.captured_samples == 720
+    assert analysis.totals.sent_samples == 480
+    assert analysis.balanced is None
+    assert any("bound" in why for why in analysis.trace.incomplete_because)
+
+
+def test_an_empty_call_balances(tmp_path: Path) -> None:
+    analysis = of(tmp_path)
+    assert (analysis.balanced, analysis.segments, analysis.totals.captured_samples) == (True, (), 0)
+
+
+def test_the_header_does_not_make_a_boundary_tapped(tmp_path: Path) -> None:
+    analysis = of(tmp_path, tapped=[], head=header(boundaries=["captured", "pushed", "sent"]))
+    assert analysis.trace.boundaries == ()
+    assert analysis.balanced is None
+
+
+def test_the_resolution_is_the_worst_of_the_taps(tmp_path: Path) -> None:
+    second = dataclasses.replace(taps()[2], source=2, resolution_ns=90 * MS)  # type: ignore[type-var]
+    assert isinstance(second, Tapped)
+    analysis = of(tmp_path, tapped=[*taps(), second])
+    assert analysis.trace.resolution_ms == {"captured": 0.0, "pushed": 0.0, "sent": 90.0}
