@@ -296,7 +296,7 @@ class Simulation:
     def happens(self, kind: type[Event], *args: Any, **fields: Any) -> None:
         """An event of the session, now."""
         self.now += 1000
-        self.events.append(kind(self.now, *args, **fields))  # type: ignore[call-arg]
+        self.events.append(kind(self.now, *args, **fields))
 
     def user(self, speaking: bool) -> None:
         old, new = ("listening", "speaking") if speaking else ("speaking", "listening")

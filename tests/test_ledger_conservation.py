@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def simulate(steps: list[tuple[str, int]], **settings: Any) -> tuple[Simulation,
     return call, call.end()
 
 
-def analysis_of(events: list[Event]) -> Analysis:
+def analysis_of(events: Sequence[Event]) -> Analysis:
     with tempfile.TemporaryDirectory() as folder:
         return analyze(write(Path(folder) / "call.jsonl", events))
 
@@ -125,10 +126,7 @@ def without(events: list[Event], nth: int, kind: type[Event]) -> list[Event]:
 
 def changed(events: list[Event], nth: int, kind: type[Event], **fields: Any) -> list[Event]:
     victim = [event for event in events if isinstance(event, kind)][nth]
-    return [
-        dataclasses.replace(event, **fields) if event is victim else event  # type: ignore[type-var]
-        for event in events
-    ]
+    return [dataclasses.replace(event, **fields) if event is victim else event for event in events]
 
 
 def test_the_uncorrupted_call_balances() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -684,7 +683,6 @@ def test_the_header_does_not_make_a_boundary_tapped(tmp_path: Path) -> None:
 
 
 def test_the_resolution_is_the_worst_of_the_taps(tmp_path: Path) -> None:
-    second = dataclasses.replace(taps()[2], source=2, resolution_ns=90 * MS)  # type: ignore[type-var]
-    assert isinstance(second, Tapped)
+    second = Tapped(0, "sent", source=2, resolution_ns=90 * MS)
     analysis = of(tmp_path, tapped=[*taps(), second])
     assert analysis.trace.resolution_ms == {"captured": 0.0, "pushed": 0.0, "sent": 90.0}
