@@ -155,7 +155,7 @@ class Recording:
 
     def __init__(self, session: Any, recorder: Recorder, *, wire: bool) -> None:
         self._recorder = recorder
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._closed = False
         self._taps = SessionTaps(
             session,
@@ -199,14 +199,15 @@ class Recording:
         self._close("closed")
 
     def _close(self, reason: str) -> None:
+        # held throughout: whoever comes second finds the file complete
         with self._lock:
             if self._closed:
                 return
-            self._closed = True
-        try:
-            self._taps.remove()
-        finally:
-            self._recorder.close(reason)
+            try:
+                self._taps.remove()
+            finally:
+                self._recorder.close(reason)
+                self._closed = True
 
     def _session_closed(self) -> None:
         """Let the last events through, then end without holding up the loop."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import traceback
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
@@ -123,10 +124,13 @@ def first_samples(recorder: Recorder) -> list[int]:
     return [int(np.frombuffer(call[2].data, dtype=np.int16)[0]) for call in captured]
 
 
-def run(scenario: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:
-    """Run a scenario and print what it found, as the last line of stdout."""
-    found = asyncio.run(scenario())
-    sys.stdout.write("\nFOUND " + json.dumps(found) + "\n")
+def run(name: str, scenario: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:
+    """Run a scenario and print what it found, or how it failed, as one line of stdout."""
+    try:
+        found: Any = asyncio.run(asyncio.wait_for(scenario(), 60))
+    except Exception:
+        found = {"failed": traceback.format_exc()}
+    sys.stdout.write("\nFOUND " + json.dumps([name, found]) + "\n")
     sys.stdout.flush()
 
 

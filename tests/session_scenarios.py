@@ -1,6 +1,6 @@
-"""What the tests of the taps run in a child process: ``python session_scenarios.py NAME``.
+"""What the tests of the taps run in a child process: ``python -m tests.session_scenarios NAME…``.
 
-Each scenario prints what it found as JSON; the tests say what it has to be.
+Each scenario prints what it found as JSON; the tests say what it has to be. Without a name all run.
 """
 
 from __future__ import annotations
@@ -533,6 +533,14 @@ async def recording_ends_with_the_session() -> dict[str, Any]:
             break
         await asyncio.sleep(0.01)
     recording.close()
+
+    def threads() -> list[str]:
+        return [t.name for t in threading.enumerate() if t.name.startswith("sinkprobe")]
+
+    for _ in range(100):
+        if not threads():
+            break
+        await asyncio.sleep(0.01)
     lines = recording.path.read_text().splitlines()
     return {
         "first": lines[0][:40],
@@ -541,7 +549,7 @@ async def recording_ends_with_the_session() -> dict[str, Any]:
         "captured": sum('"captured"' in line and '"frame"' in line for line in lines),
         "twice": twice,
         "output": str(type(session.output)),
-        "threads": [t.name for t in threading.enumerate() if t.name.startswith("sinkprobe")],
+        "threads": threads(),
     }
 
 
@@ -743,11 +751,13 @@ async def callers() -> dict[str, Any]:
             inner = names[name]
         return inner()
 
+    said = compat._INTERRUPT_SAYS_SOURCE
     compat._INTERRUPT_SAYS_SOURCE = False
     found = {name: call(path) for name, path in paths.items()}
     compat._INTERRUPT_SAYS_SOURCE = True
     for source in ("audio_activity", "user_turn", "programmatic", "something new"):
         found[f"source {source}"] = compat.interrupted_by({"source": source})
+    compat._INTERRUPT_SAYS_SOURCE = said
     return found
 
 
@@ -778,7 +788,8 @@ SCENARIOS = {
 
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
-    run(SCENARIOS[sys.argv[1]])
-    # the native library may abort while the interpreter shuts down, and sessions that are left
-    # open on purpose would be waited for
+    # one process for all of them: importing livekit-agents takes longer than every scenario
+    for name in sys.argv[1:] or SCENARIOS:
+        run(name, SCENARIOS[name])
+    # the native library may abort while the interpreter shuts down
     os._exit(0)
