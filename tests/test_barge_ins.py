@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_traces import MS, Simulation, taps, write
 
 from probe.trace.events import (
     Event,
@@ -32,6 +31,7 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from reports import Analysis, BargeIn, Leak, analyze
+from tests.report_traces import MS, Simulation, taps, write
 
 
 def reply(*, sent_ms: int, speech: str = "s1") -> list[Event]:

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from report_traces import MS, Simulation, header, write, write_hour
 
 from probe.cli.main import main
 from probe.trace.events import (
@@ -32,6 +31,7 @@ from probe.trace.events import (
 )
 from reports import analyze
 from reports.renderers import terminal
+from tests.report_traces import MS, Simulation, header, write, write_hour
 
 ROOT = Path(__file__).resolve().parents[1]
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from report_traces import Simulation, write
 
 from probe.trace.events import Event, FramePushed, QueueCleared, RunSent
 from reports import Analysis, analyze
+from tests.report_traces import Simulation, write
 
 STEPS = st.lists(
     st.one_of(

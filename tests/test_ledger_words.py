@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from report_traces import MS, header, taps, write
 
 from probe.trace.events import (
     CallEnd,
@@ -29,6 +28,7 @@ from probe.trace.events import (
     Untapped,
 )
 from reports import Analysis, Segment, analyze
+from tests.report_traces import MS, header, taps, write
 
 
 def captured(
@@ -303,6 +303,25 @@ def test_a_clear_may_be_stamped_a_block_away_from_the_wire(tmp_path: Path) -> No
     )
     assert analysis.balanced is True
     assert only(analysis).cleared_samples == 240
+
+
+def test_a_block_stamped_after_the_clear_it_left_before_does_not_move_the_loss_to_a_later_clear(
+    tmp_path: Path,
+) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 720),
+        pushed(2, 1, 0, 720),
+        sent(10, 0, 240),
+        cleared(19.5),
+        sent(20, 240, 240),
+        cleared(400),
+        captured(500, 2, 720, 240),
+        pushed(501, 2, 720, 240),
+        sent(510, 720, 240),
+    )
+    assert analysis.balanced is True
+    assert [loss.at_ms for loss in only(analysis).losses] == [pytest.approx(19.5)]
 
 
 def test_queued_is_inside_the_source_at_the_end(tmp_path: Path) -> None:
