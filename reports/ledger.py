@@ -981,7 +981,6 @@ class _Balance:
         next_at = np.append(parts.sent_ns[sent], FOREVER)
         until = next_at[np.searchsorted(sent_start, end, "left")]
         before = np.searchsorted(sent_start, begin, "left") - 1
-        left_ns = np.append(parts.sent_ns[sent], -FOREVER)[before]
         left_until = np.append(parts.sent_until_ns[sent], -FOREVER)[before]
         rate = int(p.rate_hz[parts.push[rows[0]]])
         block_ns = facts.block.get(source, 1) * 1_000_000_000 // rate
@@ -995,9 +994,16 @@ class _Balance:
         def clear_since(since: Ints) -> Ints:
             return began[np.searchsorted(ended, np.maximum(pushed_ns, since), "left")]
 
-        # The clear after the last sample that left: by the stamps, or else within their doubt.
+        # The clear after the last sample that left: by the stamps, or else, where that one came too
+        # late to be it, within their doubt.
+        def waits(clear: Ints) -> Bools:
+            late: Bools = clear - np.maximum(ended_ns, left_until) > self.slack + LONGEST_SILENCE_NS
+            return late
+
         clear = clear_since(left_until - block_ns)
-        clear = np.where(clear <= limit, clear, clear_since(left_ns - self.slack))
+        clear = np.where(
+            (clear <= limit) & ~waits(clear), clear, clear_since(left_until - block_ns - self.slack)
+        )
         by_clear = ~unseen & (clear < FOREVER) & (clear <= limit + self.slack)
         closed = facts.closed.get(source, FOREVER)
         last = until == FOREVER
@@ -1025,9 +1031,7 @@ class _Balance:
 
         # The source hands on a block every tick as long as it has one, so what a clear took cannot
         # have waited inside while nothing went out.
-        waited = by_clear & (
-            clear - np.maximum(ended_ns, left_until) > self.slack + LONGEST_SILENCE_NS
-        )
+        waited = by_clear & waits(clear)
         stretch = np.cumsum(np.append(True, begin[1:] != end[:-1])) - 1
         waited &= summed(stretch, (end - begin) * waited, len(stretch))[stretch] >= block
         by_clear &= ~waited
