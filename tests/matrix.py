@@ -58,7 +58,7 @@ def cells(row: Row) -> list[str]:
     """Release, scenario, axes, kind, outcome, leaked ms, swallowed, control, unaccounted."""
     head = [row.release, row.scenario, row.axes]
     if row.analysis is None:
-        return [*head, row.error.splitlines()[0]]
+        return [*head, "can't run", *["–"] * 6]
     analysis = row.analysis
     barge_in = analysis.barge_ins[0] if analysis.barge_ins else None
     leak = barge_in.leaked if barge_in is not None else None
@@ -102,7 +102,7 @@ def main() -> None:
         "release", "scenario", "axes", "kind", "outcome", "pushed ms", "sent ms", "swallowed",
         "control", "unaccounted",
     ):  # fmt: skip
-        table.add_column(column)
+        table.add_column(column, no_wrap=True)
     rows = []
     progress = Console(stderr=True)
     for release in {*chosen.releases} - {INSTALLED}:
@@ -115,6 +115,8 @@ def main() -> None:
             table.add_row(*cells(rows[-1]))
             progress.print(f"{number}/{len(calls)} {' '.join(cells(rows[-1]))}", highlight=False)
     Console(width=140).print(table)
+    for error in sorted({row.error for row in rows if row.error}):
+        print(error)
     sound = sum(row.sound for row in rows)
     ran = sum(row.analysis is not None for row in rows)
     print(f"{sound} of {ran} calls balance to the sample; {len(rows) - ran} could not be run.")
