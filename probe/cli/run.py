@@ -74,6 +74,9 @@ def _find(scenario: str) -> Scenario:
 
 def _with_axes(scenario: Scenario, axes: dict[str, Any]) -> Scenario:
     given = {name: value for name, value in axes.items() if value is not None}
+    place = scenario.axes.at
+    if "at" not in given and isinstance(place, int) and place >= given.get("reply_ms", place + 1):
+        given["at"] = given["reply_ms"] // 2
     try:
         return scenario.with_axes(replace(scenario.axes, **given))
     except ScenarioError as error:

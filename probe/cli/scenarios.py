@@ -31,6 +31,8 @@ def scenarios(as_json: bool) -> None:
         _line(console, "healthy: ", entry["healthy"])
         if entry["needs"]:
             _line(console, "needs: ", ", ".join(entry["needs"]))
+        if entry["note"]:
+            _line(console, "note: ", entry["note"])
         if entry["lacking"]:
             _line(console, f"can't run on livekit-agents {version}: ", entry["lacking"])
     console.print()
@@ -46,7 +48,8 @@ def _entry(scenario: Scenario, version: str | None) -> dict[str, Any]:
         "name": scenario.name,
         "summary": scenario.summary,
         "healthy": scenario.healthy,
-        "needs": sorted(scenario.needs),
+        "needs": sorted(scenario.required),
+        "note": scenario.note,
         "lacking": lack[1] if lack else None,
     }
 

@@ -33,13 +33,12 @@ from probe.scenarios.models import (
     ScriptedLLM,
     ScriptedSTT,
     ScriptedVAD,
-    make_verdict_model,
 )
 from probe.trace.events import ControlStarted, Event
 
 logger = logging.getLogger(__name__)
 
-STEP_LIMIT_S: Final = 8.0
+STEP_LIMIT_S: Final = 10.0
 """How long a step may wait for the framework before the call counts as hung."""
 CLOSE_LIMIT_S: Final = 5.0
 
@@ -117,7 +116,7 @@ class _Counts:
         self.pushed_samples = 0
         self.pushing = 0
         self.queue_clears = 0
-        self.pauses = 0
+        self.clears_before_pause = 0
         self.resumes = 0
         self.paused = False
 
@@ -150,7 +149,8 @@ def _counted_output(counts: _Counts) -> Any:
             await super().capture_frame(frame)
 
         def pause(self) -> None:
-            counts.pauses += 1
+            if not counts.paused:
+                counts.clears_before_pause = counts.queue_clears
             counts.paused = True
             counts.signals.notify()
             super().pause()
@@ -266,6 +266,7 @@ class Call:
         self._reply: Any = None
         self._control: Any = None
         self._control_due = False
+        self._told_to_stop = False
         self._crash: str | None = None
         # A reply the script waits for may first have to sit out the options' own delays.
         self._limit_s = STEP_LIMIT_S + (scenario.options.false_interruption_timeout_s or 0.0)
@@ -291,11 +292,10 @@ class Call:
         session.on("close", self._on_close)
         session.on("error", self._on_error)
         tasks = [asyncio.create_task(output.start()), asyncio.create_task(self._caller.run())]
+        for task in tasks:
+            task.add_done_callback(self._on_task_done)
         try:
-            with releases.interruption_model(self._make_model()):
-                await asyncio.wait_for(
-                    session.start(agent=_ScriptedAgent(self._voice)), STEP_LIMIT_S
-                )
+            await self._start()
             self._reply = session.generate_reply(user_input="Tell me everything.")
             for step in self._scenario.steps:
                 self._progress(step.do)
@@ -313,10 +313,20 @@ class Call:
             with suppress(asyncio.TimeoutError, Exception):
                 await asyncio.wait_for(output.aclose(), CLOSE_LIMIT_S)
 
+    async def _start(self) -> None:
+        with releases.interruption_model(self._make_model()):
+            start = self.session.start(agent=_ScriptedAgent(self._voice))
+            try:
+                await asyncio.wait_for(start, STEP_LIMIT_S)
+            except asyncio.TimeoutError:
+                raise ScenarioError(
+                    f"{self._scenario.name}: the session did not start within {STEP_LIMIT_S:g} s"
+                ) from None
+
     def _make_model(self) -> Callable[[], Any] | None:
         if not self._scenario.options.interruption_model:
             return None
-        verdict_model = make_verdict_model()
+        verdict_model = releases.make_verdict_model()
 
         class CallModel(verdict_model):  # type: ignore[misc,valid-type]  # made for this release
             def __init__(model, **_: Any) -> None:  # noqa: N805  # `self` is the call
@@ -338,6 +348,11 @@ class Call:
         error = getattr(event, "error", None)
         self._crash = f"the session closed by itself ({error or getattr(event, 'reason', '?')})"
         self._signals.notify()
+
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._crash = f"the room output or the microphone failed ({error!r})"
+            self._signals.notify()
 
     def _on_error(self, event: Any) -> None:
         error = getattr(event, "error", event)
@@ -417,10 +432,10 @@ class Call:
     async def _await_parked(self, _: Step) -> None:
         if self._voice.stalled:
             return  # that is the stall: nothing comes to stand at the gate
-        clears = self._counts.queue_clears
+        counts = self._counts
         await self._until(
             # The gate empties the source's queue as it stops its first frame.
-            lambda: self._counts.queue_clears > clears or not self._counts.paused,
+            lambda: counts.queue_clears > counts.clears_before_pause,
             "a frame to stand at the closed gate",
         )
 
@@ -440,7 +455,12 @@ class Call:
         await self._until(lambda: self._counts.captures > 0, "the first capture to begin")
 
     async def _await_end(self, _: Step) -> None:
-        self._voice.go_on()
+        reply = self._reply
+        if self._told_to_stop:
+            # A TTS that stalled does not come back at the very moment its reply is cut.
+            await self._signals.until(lambda: reply.interrupted or reply.done(), self._limit_s)
+        if not reply.interrupted:
+            self._voice.go_on()
         await self._ended(self._reply, "the reply to end", self._scenario.axes.reply_ms)
 
     async def _ended(self, handle: Any, what: str, length_ms: int) -> None:
@@ -454,12 +474,13 @@ class Call:
         self._model.judge(step.interruption)
 
     async def _transcript(self, _: Step) -> None:
-        self._control_due = self._scenario.caller_gets_reply
+        self._told_to_stop = self._control_due = self._scenario.caller_gets_reply
         caller = self._caller
         self._stt.deliver(_WORDS, caller.spoke_from_unix_s, caller.spoke_until_unix_s)
 
     async def _interrupt(self, _: Step) -> None:
         # The script goes on at once, as after a press of a button; `await-end` waits.
+        self._told_to_stop = True
         self.session.interrupt()
 
     async def _subscribe(self, _: Step) -> None:

@@ -142,6 +142,7 @@ class Scenario:
     """What a healthy build shows."""
     steps: tuple[Step, ...]
     needs: frozenset[Feature] = frozenset()
+    """What it needs of a release beside what its steps and options imply; see `required`."""
     options: SessionOptions = field(default_factory=SessionOptions)
     axes: Axes = field(default_factory=Axes)
     """Where the axes stand unless the caller says otherwise."""
@@ -151,6 +152,18 @@ class Scenario:
     """Whether somebody subscribes to the track as the call starts."""
     ends: bool = True
     """Whether the reply has to end. Where not, one that never ends is a result and no error."""
+    note: str = ""
+    """What a reader has to know about how it is staged."""
+
+    @property
+    def required(self) -> frozenset[Feature]:
+        """Everything it needs of a release."""
+        required: set[Feature] = set(self.needs)
+        if self.options.interruption_model:
+            required.add("interruption-model")
+        if any(step.do == "await-paused" for step in self.steps):
+            required.add("pause")
+        return frozenset(required)
 
     def with_axes(self, axes: Axes) -> Scenario:
         """The same call with other axes.
@@ -182,6 +195,11 @@ _MOMENT: Final = Step("wait", ms=60)
 _QUEUE: Final = Step("wait", ms=300)
 """Longer than the source's queue: what a pause leaves in it has played when this is over."""
 
+_LATE_VERDICT: Final = (
+    "LiveKit's own client of the model stops listening when a reply is paused; here the verdict "
+    "comes all the same, so that the session's code for a verdict on a paused reply runs"
+)
+
 _OPTIONS: Final = SessionOptions(false_interruption_timeout_s=0.6, min_endpointing_delay_s=0.3)
 """Delays shorter than any default, so that a call is over sooner; the rest as it comes."""
 _MODEL_BESIDE_VAD: Final = replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=60.0)
@@ -196,7 +214,8 @@ _ALL: Final = (
             "the final transcript commits it"
         ),
         healthy="kind overlap, outcome committed; nothing pushed after the verdict",
-        needs=frozenset({"interruption-model", "vad-before-model", "pause"}),
+        needs=frozenset({"vad-before-model"}),
+        note=_LATE_VERDICT,
         options=_MODEL_BESIDE_VAD,
         steps=_steps(
             "land", _SPEAK, "await-paused", "await-parked", _MOMENT, "verdict", _MOMENT,
@@ -210,7 +229,8 @@ _ALL: Final = (
             "outcome resumed; the whole tail of the reply goes out after a confirmed verdict, "
             "and the report says that this is what it is"
         ),
-        needs=frozenset({"interruption-model", "vad-before-model", "pause"}),
+        needs=frozenset({"vad-before-model"}),
+        note=_LATE_VERDICT,
         options=_MODEL_BESIDE_VAD,
         steps=_steps(
             "land", _SPEAK, "await-paused", "await-parked", _MOMENT, "verdict", _MOMENT,
@@ -224,7 +244,6 @@ _ALL: Final = (
             "the final transcript commits it"
         ),
         healthy="kind overlap; nothing pushed after the verdict, at most the queue sent",
-        needs=frozenset({"interruption-model", "pause"}),
         options=replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=0.0),
         lands_before_first_frame=False,
         steps=_steps(
@@ -238,7 +257,6 @@ _ALL: Final = (
         healthy=(
             "kind activity, the verdict is the pause; what the queue played after it is the leak"
         ),
-        needs=frozenset({"pause"}),
         options=_OPTIONS,
         steps=_steps(
             "land", _SPEAK, "await-paused", _QUEUE, "hush", _MOMENT, "transcript", "await-end",
@@ -258,7 +276,6 @@ _ALL: Final = (
         name="false-interruption",
         summary="a short noise pauses the reply, which resumes",
         healthy="no verdict, no leak; audio lost by the pause is swallowed audio",
-        needs=frozenset({"pause"}),
         options=_OPTIONS,
         steps=_steps("land", _SPEAK, "await-paused", _MOMENT, "hush", "await-resumed", "await-end"),
     ),

@@ -6,7 +6,8 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     name = "two-words"              # default: the file's name
     summary = "…"                   # what happens, one line
     healthy = "…"                   # what a healthy build shows
-    needs = ["pause"]               # interruption-model, vad-before-model, pause
+    note = "…"                      # what a reader has to know about how it is staged
+    needs = ["vad-before-model"]    # beside what steps and options imply
     subscribed = true               # whether somebody subscribes as the call starts
     ends = true                     # whether the reply has to end
 
@@ -55,11 +56,6 @@ from probe.scenarios.catalogue import (
     SessionOptions,
     Step,
 )
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 _FEATURES: Final[tuple[str, ...]] = get_args(Feature)
 
@@ -113,6 +109,7 @@ _SCENARIO: Final[dict[str, _Check]] = {
     "name": _TEXT,
     "summary": _TEXT,
     "healthy": _TEXT,
+    "note": (lambda value: isinstance(value, str), "text"),
     "lands_before_first_frame": _BOOL,
     "subscribed": _BOOL,
     "ends": _BOOL,
@@ -126,6 +123,12 @@ def load(path: Path) -> Scenario:
 
     Raises: `ScenarioError`, one line with file and key, where the file can't be read or is wrong.
     """
+    # Imported here: a call runs in environments that have no reader of TOML.
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
@@ -166,15 +169,23 @@ def from_document(document: Mapping[str, Any], *, where: str, name: str | None =
         values["needs"] = reader.needs(document["needs"])
     if "steps" in document:
         values["steps"] = reader.steps(document["steps"])
-    if base is not None:
-        return replace(base, **values)
-    if "steps" not in values:
+    if base is None and "steps" not in values:
         raise ScenarioError(
             f"{where}: expected [[steps]] or a `base` to take them from, found neither"
         )
-    values.setdefault("summary", "a scenario of your own")
-    values.setdefault("healthy", "what its author expects")
-    return Scenario(**values)
+    if base is None:
+        values.setdefault("summary", "a scenario of your own")
+        values.setdefault("healthy", "what its author expects")
+        scenario = Scenario(**values)
+    else:
+        scenario = replace(base, **values)
+    if not scenario.options.interruption_model and any(
+        step.do == "verdict" for step in scenario.steps
+    ):
+        raise ScenarioError(
+            f"{where}: options.interruption_model: expected true, there is a `verdict` in the steps"
+        )
+    return scenario
 
 
 def to_document(scenario: Scenario) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
@@ -121,7 +122,7 @@ INSTEAD: Final[dict[Feature, str]] = {
 def missing(scenario: Scenario) -> tuple[Feature, str] | None:
     """The first thing the installed release lacks for the scenario, and why; ``None``: it runs."""
     for feature, lacks in _LACKS.items():
-        if feature not in scenario.needs:
+        if feature not in scenario.required:
             continue
         if feature == "vad-before-model" and scenario.axes.at == BEFORE_FIRST_FRAME:
             continue  # before the first frame VAD decides on every release
@@ -212,6 +213,57 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, original)
+
+
+def make_verdict_model() -> type[Any]:
+    """The stand-in for the interruption model's hosted service, on releases that have a model.
+
+    It is fed like the real one and keeps the real one's books: an overlap that ends without a
+    verdict is answered by LiveKit's own code. Only the positive verdict comes from the script. It
+    is delivered even where the session no longer waits for one, which the real service does only
+    while an answer is on its way: that is what lets a verdict fall on a reply VAD has paused.
+    """
+    from livekit.agents import inference, utils
+    from livekit.agents.inference import interruption
+    from livekit.agents.types import DEFAULT_API_CONNECT_OPTIONS
+
+    class VerdictStream(interruption.InterruptionStreamBase):
+        async def _run(self) -> None:
+            windows: Any = utils.aio.Chan()
+            await self._forward_data(windows)
+
+        def judge(self, is_interruption: bool) -> None:
+            finding = {
+                "is_interruption": is_interruption,
+                "overlap_started_at": self._overlap_started_at,
+                "detected_at": time.time(),
+                "probability": 1.0 if is_interruption else 0.0,
+                "num_requests": 1,
+            }
+            self._overlap_started = False
+            # Fields a release does not know are left out in validation.
+            self.send(interruption.OverlappingSpeechEvent.model_validate(finding))
+
+    class VerdictModel(inference.AdaptiveInterruptionDetector):
+        def __init__(self) -> None:
+            super().__init__(
+                base_url="http://localhost",
+                api_key="scripted",
+                api_secret="scripted",
+                http_session=object(),  # type: ignore[arg-type]  # only kept; nothing is sent
+            )
+            self._opened: list[VerdictStream] = []
+
+        def judge(self, is_interruption: bool) -> None:
+            """Gives the verdict on the stream the session opened last."""
+            self._opened[-1].judge(is_interruption)
+
+        def stream(self, **_: Any) -> Any:
+            stream = VerdictStream(model=self, conn_options=DEFAULT_API_CONNECT_OPTIONS)
+            self._opened.append(stream)
+            return stream
+
+    return VerdictModel
 
 
 @contextmanager

@@ -28,7 +28,7 @@ from probe.scenarios.catalogue import Scenario
 from probe.scenarios.files import from_document, to_document
 from probe.scenarios.releases import require_livekit
 
-START_LIMIT_S: Final = 40.0
+START_LIMIT_S: Final = 60.0
 """What a call may take beside its audio: starting Python, waiting for steps, closing down."""
 LEAVE_LIMIT_S: Final = 10.0
 """How long a child may take to leave once it was told to."""
@@ -127,7 +127,10 @@ def run_in_child(
         "scenario": to_document(scenario),
         "trace": str(directory.resolve() / f"{scenario.name}.jsonl"),
     }
-    child = _Child(python, specification, progress, started)
+    try:
+        child = _Child(python, specification, progress, started)
+    except OSError as error:
+        raise ScenarioError(f"{python}: expected a Python interpreter ({error})") from error
     child.wait(limit_s(scenario))
     return child.outcome(scenario)
 

@@ -1,0 +1,137 @@
+"""`sinkprobe run` and `sinkprobe scenarios`: arguments, one clear line, the report on stdout."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from probe.cli.main import main
+from probe.errors import ScenarioError
+from probe.scenarios import CATALOGUE, releases
+from probe.scenarios.catalogue import Feature
+
+COMMAND = [sys.executable, "-m", "probe.cli.main"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["nothing-like-it"], "expected a scenario or a TOML file, found 'nothing-like-it'"),
+        (["--at", "soon"], "expected milliseconds or before-first-frame, found 'soon'"),
+        (["--at", "5000"], "a barge-in can't land at 5000 ms"),
+        (["--pacing", "slow"], "is not one of"),
+        (["--rate", "4000"], "expected 8000 to 48000 Hz, found 4000"),
+        (["--frame-ms", "0"], "expected 1 to 1000, found 0"),
+        (["barge-in-model", "--at", "before-first-frame"], "can't land before the first frame"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    assert main(["run", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert said in captured.err
+    assert captured.out == ""
+
+
+def test_without_livekit_agents_it_says_how_to_install_it(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "installed", lambda: None)
+    assert main(["run"]) == 1
+    said = capsys.readouterr().err
+    assert 'pip install "sinkprobe[agents]"' in said
+    assert len(said.splitlines()) == 1
+
+
+def test_a_wrong_file_of_ones_own_is_one_line(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "own.toml").write_text('base = "nothing"', encoding="utf-8")
+    assert main(["run", str(tmp_path / "own.toml")]) == 1
+    said = capsys.readouterr().err
+    assert "own.toml: base: expected one of" in said
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("feature", "hint"),
+    [
+        ("interruption-model", "; run barge-in-activity instead"),
+        ("vad-before-model", "; run barge-in-model instead, or with --at before-first-frame"),
+        ("pause", "; run barge-in-cut instead"),
+    ],
+)
+def test_what_a_release_lacks_is_named_with_what_to_run_instead(
+    monkeypatch: pytest.MonkeyPatch, feature: Feature, hint: str
+) -> None:
+    monkeypatch.setattr(releases, "installed", lambda: "1.0.0")
+    for name in releases._LACKS:
+        lacks = (lambda: "it lacks that") if name == feature else (lambda: None)
+        monkeypatch.setitem(releases._LACKS, name, lacks)
+    with pytest.raises(ScenarioError) as caught:
+        releases.require(CATALOGUE["barge-in"])
+    assert str(caught.value) == (f"barge-in can't run on livekit-agents 1.0.0: it lacks that{hint}")
+
+
+def test_scenarios_lists_what_can_be_run_also_without_livekit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(releases, "installed", lambda: None)
+    assert main(["scenarios"]) == 0
+    text = capsys.readouterr().out
+    assert all(name in text for name in CATALOGUE)
+    assert "livekit-agents is not installed" in text
+
+
+@pytest.mark.livekit
+def test_scenarios_says_of_each_what_it_shows_and_needs() -> None:
+    done = subprocess.run(
+        [*COMMAND, "scenarios", "--json"], capture_output=True, text=True, timeout=120, check=True
+    )
+    entries = {entry["name"]: entry for entry in json.loads(done.stdout)["scenarios"]}
+    assert list(entries) == list(CATALOGUE)
+    for name, scenario in CATALOGUE.items():
+        assert entries[name]["healthy"] == scenario.healthy
+        assert entries[name]["needs"] == sorted(scenario.required)
+
+
+@pytest.mark.livekit
+def test_the_report_is_one_json_document_and_all_else_goes_to_stderr(tmp_path: Path) -> None:
+    (tmp_path / "short.toml").write_text(
+        'base = "programmatic"\n[call]\nreply_ms = 800\nat = 300\n', encoding="utf-8"
+    )
+    done = subprocess.run(
+        [*COMMAND, "run", str(tmp_path / "short.toml"), "--out", str(tmp_path), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["run"]["scenario"] == "short"
+    assert document["run"]["reply_ms"] == 800
+    assert document["balanced"] is True
+    assert "short.jsonl" in done.stderr
+
+
+@pytest.mark.livekit
+@pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
+def test_ctrl_c_keeps_the_trace(tmp_path: Path) -> None:
+    command = [*COMMAND, "run", "uninterrupted", "--reply-ms", "60000", "--out", str(tmp_path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert "uninterrupted.jsonl" in process.stderr.readline()
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert process.returncode == 130
+    assert "kept" in said
+    last = (tmp_path / "uninterrupted.jsonl").read_text(encoding="utf-8").splitlines()[-1]
+    assert json.loads(last)["event"] == "trailer"

@@ -1,0 +1,170 @@
+"""The catalogue of scripted calls, and the files users describe their own with."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from probe.errors import ScenarioError
+from probe.scenarios import CATALOGUE, Axes, Scenario, SessionOptions, load
+from probe.scenarios.files import from_document, to_document
+
+PROMISED = (
+    "barge-in",
+    "barge-in-no-transcript",
+    "barge-in-model",
+    "barge-in-activity",
+    "barge-in-cut",
+    "false-interruption",
+    "caller-ignored",
+    "programmatic",
+    "interrupted-before-subscribed",
+    "uninterrupted",
+)
+
+WHOLE_FILE = """
+name = "nagging"
+summary = "the caller speaks twice"
+healthy = "both are heard"
+note = "staged"
+needs = ["vad-before-model"]
+subscribed = false
+ends = false
+lands_before_first_frame = false
+
+[options]
+allow_interruptions = true
+min_duration_s = 0.25
+min_words = 2
+false_interruption_timeout_s = 1
+resume_false_interruption = false
+discard_audio_if_uninterruptible = false
+interruption_model = true
+backchannel_boundary_s = 0.5
+min_endpointing_delay_s = 0.2
+
+[call]
+pacing = "realtime"
+frame_ms = 98.5
+rate_hz = 16000
+reply_ms = 4000
+at = 1500
+
+[[steps]]
+do = "land"
+
+[[steps]]
+do = "speak"
+ms = 400
+
+[[steps]]
+do = "verdict"
+interruption = false
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_catalogue_has_what_was_promised() -> None:
+    assert tuple(CATALOGUE) == PROMISED
+    for scenario in CATALOGUE.values():
+        assert scenario.summary
+        assert scenario.healthy
+
+
+@pytest.mark.parametrize("scenario", CATALOGUE.values(), ids=lambda scenario: scenario.name)
+def test_a_scenario_survives_the_way_to_the_child(scenario: Scenario) -> None:
+    document = json.loads(json.dumps(to_document(scenario)))
+    assert from_document(document, where="here") == scenario
+
+
+def test_a_file_describes_every_part_of_a_scenario(tmp_path: Path) -> None:
+    scenario = load(written(tmp_path, WHOLE_FILE))
+    untouched = Scenario(name="", summary="", healthy="", steps=())
+    for field in fields(Scenario):
+        assert getattr(scenario, field.name) != getattr(untouched, field.name), field.name
+    assert all(
+        getattr(scenario.options, field.name) is not None for field in fields(SessionOptions)
+    )
+    assert scenario.axes == Axes("realtime", 98.5, 16_000, 4000, 1500)
+    assert [step.do for step in scenario.steps] == ["land", "speak", "verdict"]
+    assert scenario.steps[2].interruption is False
+
+
+def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
+    scenario = load(
+        written(tmp_path, 'base = "barge-in-activity"\n[options]\nmin_duration_s = 0.25\n')
+    )
+    base = CATALOGUE["barge-in-activity"]
+    assert scenario == replace(base, name="own", options=replace(base.options, min_duration_s=0.25))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("steps = [", "own.toml: expected TOML"),
+        ("", "own.toml: expected [[steps]] or a `base`"),
+        ('base = "nothing"', "own.toml: base: expected one of barge-in,"),
+        ('base = "barge-in"\ncolour = 1', "own.toml: colour: unknown key"),
+        ('base = "barge-in"\nname = 1', "own.toml: name: expected some text, found 1"),
+        ('base = "barge-in"\nneeds = ["luck"]', "own.toml: needs: expected a list of"),
+        ('base = "barge-in"\noptions = 1', "own.toml: options: expected a table"),
+        ('base = "barge-in"\n[options]\nmin_word = 1', "own.toml: options.min_word: unknown key"),
+        (
+            'base = "barge-in"\n[options]\nmin_words = -1',
+            "own.toml: options.min_words: expected a whole number from 0, found -1",
+        ),
+        (
+            'base = "barge-in"\n[options]\nallow_interruptions = 1',
+            "own.toml: options.allow_interruptions: expected true or false, found 1",
+        ),
+        ('base = "barge-in"\n[call]\npacing = "slow"', "own.toml: call.pacing: expected one of"),
+        ('base = "barge-in"\n[call]\nrate_hz = 1', "own.toml: call.rate: expected 8000 to 48000"),
+        ('base = "barge-in"\n[call]\nat = 99999', "own.toml: call.at: the reply is 2995 ms long"),
+        ('base = "barge-in"\n[call]\nat = "late"', "own.toml: call.at: expected milliseconds"),
+        ("steps = []", "own.toml: steps: expected [[steps]], one or more"),
+        ("steps = [1]", "own.toml: steps[1]: expected a table"),
+        ('[[steps]]\ndo = "dance"', "own.toml: steps[1].do: expected one of land,"),
+        ('[[steps]]\ndo = "speak"', "own.toml: steps[1].ms: expected milliseconds for `speak`"),
+        ('[[steps]]\ndo = "land"\nto = 1', "own.toml: steps[1].to: unknown key"),
+        ('[[steps]]\ndo = "verdict"', "own.toml: options.interruption_model: expected true"),
+    ],
+)
+def test_a_wrong_file_is_one_line_with_file_and_key(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load(written(tmp_path, text))
+    message = str(caught.value)
+    assert said in message
+    assert "\n" not in message
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"missing\.toml: expected a scenario file"):
+        load(tmp_path / "missing.toml")
+
+
+def test_a_barge_in_by_the_model_does_not_land_before_the_first_frame() -> None:
+    with pytest.raises(ScenarioError, match="barge-in-model: the barge-in can't land before"):
+        CATALOGUE["barge-in-model"].with_axes(Axes(at="before-first-frame"))
+
+
+@pytest.mark.parametrize("scenario", CATALOGUE.values(), ids=lambda scenario: scenario.name)
+def test_what_steps_and_options_imply_is_required(scenario: Scenario) -> None:
+    judged = any(step.do == "verdict" for step in scenario.steps)
+    assert ("interruption-model" in scenario.required) == judged
+    paused = any(step.do == "await-paused" for step in scenario.steps)
+    assert ("pause" in scenario.required) == paused
+
+
+def test_describing_a_call_does_not_load_livekit() -> None:
+    code = "import sys, probe.scenarios; sys.exit('livekit' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
