@@ -28,7 +28,7 @@ _WHY = {
 def amount_text(amount: Amount | Leak | None) -> str:
     """``40.0 ms (960 samples)``; a dash where it is not known."""
     if amount is None:
-        return "–"  # noqa: RUF001 - the sign for a missing figure
+        return "–"
     return measured(amount.samples, amount.ms)
 
 

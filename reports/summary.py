@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reports.results import Analysis, BargeIn
+from reports.units import samples_ms
 
 __all__ = ["Spread", "Summary", "leak_at", "summarize", "worst_first"]
 
@@ -37,6 +38,8 @@ class Summary:
     stop: Spread | None
     swallowed_samples: int | None
     """``None``: not known in one of the traces."""
+    swallowed_ms: float | None
+    """``None``: not known, or of several rates."""
     unaccounted_samples: int | None
     """``None``: not known in one of the traces."""
 
@@ -54,6 +57,14 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
     for barge_in in barge_ins:
         name = barge_in.outcome or "undecided"
         outcomes[name] = outcomes.get(name, 0) + 1
+    swallowed = _sum([a.totals.swallowed_samples for a in analyses])
+    rates = {
+        g.rate_hz
+        for a in analyses
+        for s in a.segments
+        if s.swallowed_samples
+        for g in s.geometry["captured"]
+    }
     return Summary(
         traces=len(analyses),
         incomplete_traces=sum(not analysis.trace.complete for analysis in analyses),
@@ -65,7 +76,8 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
             for boundary in ("pushed", "sent")
         },
         stop=_spread([b.stop_ms for b in barge_ins]),
-        swallowed_samples=_sum([a.totals.swallowed_samples for a in analyses]),
+        swallowed_samples=swallowed,
+        swallowed_ms=None if swallowed is None else samples_ms(swallowed, rates),
         unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
     )
 

@@ -23,7 +23,7 @@ from reports.units import samples_ms
 
 __all__ = ["render"]
 
-DASH: Final = "–"  # noqa: RUF001 - the sign for a missing figure
+DASH: Final = "–"
 SHOWN_SEGMENTS: Final = 6
 SHOWN_LINES: Final = 6
 
@@ -563,16 +563,18 @@ def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
         _heading(page, analyses[0])
     page.title("Barge-ins, worst first (ms after the verdict)")
     page.line(
-        f"  {'sent':>9}{'pushed':>9}{'stop':>9}  {'verdict':<13}{'outcome':<11}{'seg':>4}  trace",
+        f"  {'sent':>8}{'pushed':>8}{'stop':>8}  {'verdict':<13}{'outcome':<10}{'seg':>4} trace",
         "dim",
     )
+    names = _names(analyses)
     for analysis, barge_in in worst_first(analyses):
         doubt = "!" if analysis.balanced is not True else " "
         stop = DASH if barge_in.stop_ms is None else f"{barge_in.stop_ms:.1f}"
         page.line(
-            f" {doubt}{_cell(leak_at(barge_in, 'sent')):>9}{_cell(leak_at(barge_in, 'pushed')):>9}"
-            f"{stop:>9}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<11}"
-            f"{DASH if barge_in.segment is None else barge_in.segment:>4}  {_name(analysis)}"
+            f" {doubt}{_cell(leak_at(barge_in, 'sent')):>8}{_cell(leak_at(barge_in, 'pushed')):>8}"
+            f"{stop:>8}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<10}"
+            f"{DASH if barge_in.segment is None else barge_in.segment:>4} "
+            f"{_ending(names[analysis.trace.path], page.width - 56)}"
         )
     if any(analysis.balanced is not True for analysis in analyses):
         page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
@@ -584,6 +586,23 @@ def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
         _losses(page, analyses[0].segments)
     page.line()
     page.paragraph("Details of one: --segment N, N as in the column seg.", 0, "dim")
+
+
+def _names(analyses: Sequence[Analysis]) -> dict[str, str]:
+    """Path of each trace to its name among the others: what they have in common is left out."""
+    paths = [os.path.abspath(analysis.trace.path) for analysis in analyses]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return {
+        analysis.trace.path: os.path.relpath(path, common)
+        .removesuffix(".zst")
+        .removesuffix(".jsonl")
+        for analysis, path in zip(analyses, paths, strict=True)
+    }
+
+
+def _ending(text: str, room: int) -> str:
+    """The end of a text that is too long: traces of one folder begin alike."""
+    return text if len(text) <= room else "…" + text[1 - room :]
 
 
 def _cell(value: float | None) -> str:
@@ -601,8 +620,10 @@ def _summary(page: _Page, analyses: Sequence[Analysis]) -> None:
     page.fact("stop time (ms)", _spread(summary.stop), "verdict to last sample sent")
     page.fact(
         "swallowed",
-        f"{_count(summary.swallowed_samples)} samples",
-        "of speeches nobody interrupted, never sent",
+        DASH
+        if summary.swallowed_samples is None
+        else measured(summary.swallowed_samples, summary.swallowed_ms),
+        "never sent, of speeches nobody interrupted",
     )
     page.fact(
         "unaccounted",
