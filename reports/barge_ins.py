@@ -28,8 +28,10 @@ from probe.trace.events import (
     SpeechCreated,
     SpeechDone,
     StateChanged,
+    Tapped,
     TranscriptReceived,
 )
+from probe.trace.reader import NONE
 from reports.ledger import FOREVER, GAP_NS, SLACK_NS, Blocks, Ledger
 from reports.results import (
     Amount,
@@ -180,6 +182,7 @@ class _Finder:
         ]
         self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
         self.turns = _turns(self.events)
+        self.under_way = self._under_way()
         self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
         self.latest: dict[str, _Attempt] = {}
         self.attempts: list[_Attempt] = []
@@ -200,6 +203,17 @@ class _Finder:
         attempts += self._ignored(attempts)
         attempts.sort(key=lambda a: a.about_ns)
         return [self._barge_in(attempt, attempts) for attempt in attempts]
+
+    def _under_way(self) -> str | None:
+        """The speech that was under way when the probe came: the first one to be named that was
+        not created in the trace. What was inside sink and source then is its."""
+        if not any(isinstance(e, Tapped) and e.mid_speech for e in self.events):
+            return None
+        for event in self.events:
+            speech = getattr(event, "speech", None)
+            if speech is not None:
+                return None if speech in self.created else str(speech)
+        return next((s for s in self.segment_speech if s not in self.created), None)
 
     # --- Attempts --------------------------------------------------------------------------------
 
@@ -393,7 +407,11 @@ class _Finder:
         """Rows of the ledger's parts that belong to a speech."""
         if speech not in self._parts_of:
             segments = [s for s, name in enumerate(self.segment_speech) if name == speech]
-            self._parts_of[speech] = np.flatnonzero(np.isin(self.ledger.parts.segment, segments))
+            parts = self.ledger.parts
+            mine = np.isin(parts.segment, segments)
+            if speech == self.under_way:
+                mine |= parts.inherited & (parts.segment < 0)
+            self._parts_of[speech] = np.flatnonzero(mine)
         return self._parts_of[speech]
 
     def _frames(self, speech: str) -> Ints:
@@ -473,6 +491,9 @@ class _Finder:
             return True
         if boundary != "sent":
             return False
+        t = self.trace.sent
+        if speech == self.under_way and ((t.start_sample == NONE) & (t.until_ns > since_ns)).any():
+            return True  # pushed before the probe came: how much of it is known, but not of what
         mine = [s for s, name in enumerate(self.segment_speech) if name == speech]
         pushed, unseen = ledger.sums.pushed[mine].sum(), ledger.sums.unseen[mine].sum()
         return bool(pushed and pushed == unseen)
@@ -508,6 +529,7 @@ class _Finder:
         return BargeIn(
             segment=segment + 1 if segment >= 0 else None,
             speech_id=speech,
+            partial=speech == self.under_way,
             onset_ms=instant_ms(attempt.onset_ns),
             pause_ms=instant_ms(attempt.pause_ns),
             verdict_ms=instant_ms(verdict),
@@ -553,7 +575,7 @@ class _Finder:
         verdict, ledger = attempt.verdict_ns, self.ledger
         if verdict is None or not {"captured", "pushed", "sent"} <= ledger.tapped:
             return None
-        if self._is_unseen("sent", attempt.speech, verdict):
+        if attempt.speech == self.under_way or self._is_unseen("sent", attempt.speech, verdict):
             return None
         captured = self._crossed("captured", attempt.speech, -FOREVER, FOREVER)
         before = self._crossed("sent", attempt.speech, -FOREVER, verdict)

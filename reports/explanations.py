@@ -54,7 +54,8 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
     elif barge_in.outcome == "finished":
         sentences.append("Nothing of the speech was left to stop.")
     elif sent is None:
-        sentences.append("What was sent after it is not known: the wire was not read.")
+        why = "part of it was in the source already" if barge_in.partial else "nobody read the wire"
+        sentences.append(f"What was sent after it is not known: {why}.")
     elif sent.samples == 0:
         sentences.append("Nothing of the speech was sent after it.")
     else:
@@ -78,7 +79,9 @@ def _decision(barge_in: BargeIn) -> str:
         text += ", which paused the speech; the speech was committed later, so the pause decided"
     elif barge_in.onset_ms is not None and barge_in.verdict_ms is not None:
         text += f", {barge_in.verdict_ms - barge_in.onset_ms:.1f} ms after the caller's onset"
-    if barge_in.segment is None:
+    if barge_in.partial:
+        text += "; the speech was under way when the probe came"
+    elif barge_in.segment is None:
         text += ", when nothing of the speech had been captured yet"
     return text + "."
 

@@ -237,6 +237,9 @@ class BargeIn:
     segment: int | None
     """Segment under way; ``None``: nothing had been captured of the speech yet."""
     speech_id: str | None
+    partial: bool
+    """Whether the speech was under way when the probe came. Audio of it that was in the source
+    already can be counted but not placed: where it went on, ``leaked["sent"]`` is ``None``."""
     onset_ms: float | None
     """The caller started to speak; ``None``: the trace shows no onset for it."""
     pause_ms: float | None

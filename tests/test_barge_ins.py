@@ -590,3 +590,65 @@ def test_the_story_marks_one_moment_as_the_verdict(tmp_path: Path) -> None:
 
 def test_tapped_events_alone_make_no_barge_in(tmp_path: Path) -> None:
     assert of(tmp_path, tapped=[Tapped(0, "captured")]).barge_ins == ()
+
+
+def attached_mid_speech(*events: Event) -> list[Event]:
+    """Half of a push is the rest of what the sink had captured before the probe came."""
+    return [
+        FramePushed(
+            2 * MS,
+            1,
+            1,
+            0,
+            4800,
+            24_000,
+            1,
+            captured=[(None, 4800)],
+            end="returned",
+            ended_ns=3 * MS,
+        ),
+        RunSent(10 * MS, 110 * MS, 1, 0, 2400),
+        *events,
+    ]
+
+
+def test_inherited_audio_leaks_with_the_speech_that_was_under_way(tmp_path: Path) -> None:
+    barge_in = only(
+        of(
+            tmp_path,
+            *attached_mid_speech(*commit(60, "programmatic"), cleared(109)),
+            tapped=taps(mid_speech=True),
+        )
+    )
+    assert (barge_in.segment, barge_in.partial) == (None, True)
+    assert leak(barge_in).ms == 50.0
+    assert "under way when the probe came" in barge_in.explanation
+
+
+def test_audio_pushed_before_the_probe_came_makes_the_leak_unknown(tmp_path: Path) -> None:
+    barge_in = only(
+        of(
+            tmp_path,
+            *attached_mid_speech(*commit(60, "programmatic"), cleared(109)),
+            RunSent(0, 70 * MS, 1, None, 1680),
+            tapped=taps(mid_speech=True),
+        )
+    )
+    assert barge_in.leaked is not None
+    assert barge_in.leaked["sent"] is None
+    assert (barge_in.stop_ms, barge_in.causes) == (None, None)
+
+
+def test_a_speech_that_came_after_the_probe_inherits_nothing(tmp_path: Path) -> None:
+    barge_in = only(
+        of(
+            tmp_path,
+            *attached_mid_speech(),
+            SpeechCreated(20 * MS, "s2", "say"),
+            *commit(60, "programmatic", "s2"),
+            cleared(109),
+            tapped=taps(mid_speech=True),
+        )
+    )
+    assert barge_in.partial is False
+    assert leak(barge_in).samples == 0

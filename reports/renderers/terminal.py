@@ -261,7 +261,9 @@ def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
 
 
 def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
-    where = "a speech without audio" if barge_in.segment is None else f"segment {barge_in.segment}"
+    where = f"segment {barge_in.segment}"
+    if barge_in.segment is None:
+        where = "a speech under way" if barge_in.partial else "a speech without audio"
     kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
     page.title(f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}")
     page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
