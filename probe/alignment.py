@@ -502,6 +502,7 @@ class Stretch:
 
     ``block`` is the number of the block it begins in, ``offset`` the value of that block it
     begins with. ``position`` is that of its first value among the pushed, None unless ``sent``.
+    ``latest_ns`` is the time of a clear that would have discarded it: it left before.
     """
 
     block: int
@@ -510,6 +511,7 @@ class Stretch:
     position: int | None
     values: int
     ambiguous_values: int = 0
+    latest_ns: int | None = None
 
 
 @dataclass(slots=True)
@@ -532,8 +534,8 @@ class _Clear:
     """Pushed before the clear was called: everything in front of this position."""
 
 
-_Label = tuple[tuple["tuple[Kind, int | None, int]", ...], bool]
-"""Parts of one block, and whether their place is in doubt."""
+_Label = tuple[tuple["tuple[Kind, int | None, int]", ...], bool, "int | None"]
+"""Parts of one block, whether their place is in doubt, and when it had left at the latest."""
 
 
 @dataclass(slots=True)
@@ -729,12 +731,13 @@ class WireMatcher:
                 options: list[tuple[int, int, _Label]] = []
                 if self._store.matches(position, block):
                     early = self._pushed_ns(position + size) - at_ns
-                    sent: _Label = ((("sent", position, size),), False)
+                    latest = self._cleared_ns(position, clears)
+                    sent: _Label = ((("sent", position, size),), False, latest)
                     options.append((position + size, early, sent))
                 if zero:
                     late = self._overdue_ns(position + size, emptied_ns, at_ns)
                     hasty = path.spoke_ns + self._quiet - at_ns if path.spoke_ns else 0
-                    inserted: _Label = ((("inserted", None, size),), False)
+                    inserted: _Label = ((("inserted", None, size),), False, None)
                     options.append((position, max(late, hasty), inserted))
                 for reached, price, label in options:
                     speaks = reached > position
@@ -775,6 +778,13 @@ class WireMatcher:
                 for start in self._survivors(clear, path.position)
             ]
         return result
+
+    def _cleared_ns(self, position: int, clears: int) -> int | None:
+        """When the next clear was over that would have taken what lies at ``position``."""
+        index = clears - self._clears_gone
+        if index >= len(self._clears) or position >= self._clears[index].high:
+            return None
+        return self._clears[index].ended_ns
 
     def _overdue_ns(self, position: int, emptied_ns: int, at_ns: int) -> int:
         """For how long the source could have sent everything in front of ``position`` already."""
@@ -845,7 +855,7 @@ class WireMatcher:
         # Behind every clear: what is found now lies behind them too, or cannot be told apart.
         found = self._search(block, path.position)
         if found is None:
-            path.labels.append(((("unknown", None, self._block),), False))
+            path.labels.append(((("unknown", None, self._block),), False, None))
             self._stray = block
             return
         repeated = self._search(block, found + 1) is not None
@@ -856,9 +866,9 @@ class WireMatcher:
                 front: tuple[tuple[Kind, int | None, int], ...] = (
                     (("unknown", None, self._block - reach),) if reach < self._block else ()
                 )
-                path.labels[-1] = ((*front, ("sent", found - reach, reach)), False)
+                path.labels[-1] = ((*front, ("sent", found - reach, reach)), False, None)
         self._stray = None
-        path.labels.append(((("sent", found, self._block),), repeated))
+        path.labels.append(((("sent", found, self._block),), repeated, None))
         path.position = found + self._block
         path.cost_ns = 0
 
@@ -904,19 +914,20 @@ class WireMatcher:
         if not count:
             return []
         handed = self._paths[0].labels[:count]
-        doubts = [False] * count
+        for path in self._paths[1:]:
+            for index, (parts, doubt, latest) in enumerate(path.labels[:count]):
+                _, doubted, known = handed[index]
+                sure = latest if latest == known else None
+                handed[index] = (parts, doubt or doubted, sure)
         for path in self._paths:
-            for index in range(count):
-                doubts[index] = doubts[index] or path.labels[index][1]
             del path.labels[:count]
         stretches: list[Stretch] = []
-        for index, ((parts, _), doubt) in enumerate(zip(handed, doubts, strict=True)):
+        for index, (parts, doubt, latest) in enumerate(handed):
             offset = 0
             for kind, position, values in parts:
                 block = self._held_from + index
-                stretches.append(
-                    Stretch(block, offset, kind, position, values, values if doubt else 0)
-                )
+                doubtful = values if doubt else 0
+                stretches.append(Stretch(block, offset, kind, position, values, doubtful, latest))
                 offset += values
         self._held_from += count
         self._tidy()
@@ -940,6 +951,9 @@ def _better(one: _Path, other: _Path) -> _Path:
     best, second = (one, other) if one.cost_ns <= other.cost_ns else (other, one)
     if best.sent != second.sent:
         _doubt(best, second)
+    for index, (label, against) in enumerate(zip(best.labels, second.labels, strict=True)):
+        if label[2] != against[2]:
+            best.labels[index] = (label[0], label[1], None)
     return best
 
 
@@ -952,4 +966,4 @@ def _doubt(path: _Path, other: _Path) -> None:
     """Mark where two readings of the same blocks differ."""
     for index, (label, against) in enumerate(zip(path.labels, other.labels, strict=True)):
         if label[0] != against[0]:
-            path.labels[index] = (label[0], True)
+            path.labels[index] = (label[0], True, label[2])

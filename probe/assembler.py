@@ -210,12 +210,21 @@ class _Grid:
         if not self._beat:
             self._arrivals.append((block, at_ns))
             return
-        phase = at_ns - block * BLOCK_NS
+        self._note(block, at_ns - block * BLOCK_NS)
+        while self._phases[0][0] < block - self._WINDOW:
+            self._phases.popleft()
+
+    def left_by(self, block: int, at_ns: int) -> None:
+        """``block`` is known to have left by ``at_ns``: as good as an arrival."""
+        if not self._beat:
+            self._arrivals.append((block, at_ns))
+        elif self._phases:
+            self._note(self._phases[-1][0], at_ns - block * BLOCK_NS)
+
+    def _note(self, block: int, phase: int) -> None:
         while self._phases and self._phases[-1][1] >= phase:
             self._phases.pop()
         self._phases.append((block, phase))
-        while self._phases[0][0] < block - self._WINDOW:
-            self._phases.popleft()
 
     def missed(self, block: int, at_ns: int) -> int:
         """Blocks that were missed for certain when ``block`` arrived; asked before `arrived`.
@@ -775,6 +784,9 @@ class Assembler:
         channels = source.channels or 1
         if grid is None:
             return
+        for stretch in source.ready:
+            if stretch.latest_ns is not None and not stretch.ambiguous_values:
+                grid.left_by(stretch.block, stretch.latest_ns)
         while source.ready:
             stretch = source.ready.popleft()
             yield from self._join_stretch(source, grid, channels, stretch)
