@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.alignment import FlowMatcher, WireMatcher
+from probe.alignment import FlowMatcher, SampleStore, WireMatcher
 from tests.source_model import (
     BLOCK,
     MS,
@@ -106,3 +106,122 @@ def test_pushes_always_add_up_and_never_run_backwards(
     assert len(labels) == len(model.truth)
     positions = [label for label in labels if label is not None]
     assert positions == sorted(set(positions))
+
+
+@pytest.mark.parametrize("value", [0, 1234])
+def test_a_minute_of_one_value_costs_no_more_than_following_it(value: int) -> None:
+    block, minute = 240, 100 * 60
+    data = np.full(block, value, np.int16).tobytes()
+    flow = FlowMatcher()
+    wire = WireMatcher(block, 20 * block)
+    flow.capture(noise(1, block))
+    for index in range(minute):
+        flow.capture(data)
+        wire.push(index, data, index * 10 * MS)
+        wire.push_ended(index, index * 10 * MS, returned=True)
+    told = 0
+    for index in range(minute):
+        flow.push(index, data)
+        for stretch in wire.blocks(index, data, (index + 20) * 10 * MS):
+            told += stretch.values
+        assert wire.undecided_blocks <= 400
+    told += sum(stretch.values for stretch in wire.finish())
+    assert told == block * minute
+    assert sum(len(match.parts) for match in flow.finish()) <= minute
+
+
+def test_a_sink_that_resamples_matches_nothing_and_is_searched_for_within_a_budget() -> None:
+    flow = FlowMatcher(limit_bytes=1 << 20)
+    searched = 0
+    find = SampleStore.find
+
+    def counting(store: SampleStore, data: bytes, start: int) -> int | None:
+        nonlocal searched
+        searched += store.end - start
+        return find(store, data, start)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SampleStore, "find", counting)
+        parts = []
+        for index in range(2000):
+            flow.capture(noise(index, 1200))
+            for match in flow.push(index, noise(10_000 + index, 1200)):
+                parts += match.parts
+    assert parts == [(None, 1200)] * 2000
+    budget = FlowMatcher._BUDGET_BYTES + 2000 * FlowMatcher._REFILL_BYTES
+    assert searched * 2 <= budget + 4 * (1 << 20)
+
+
+def test_captured_audio_nobody_pushes_is_forgotten_oldest_first_and_counted() -> None:
+    flow = FlowMatcher(limit_bytes=48_000)
+    forgotten = sum(flow.capture(noise(index, 2400)) for index in range(30))
+    assert flow.end == 30 * 2400
+    assert flow.expected == forgotten
+    last = flow.push("last", noise(29, 2400))
+    assert [match.parts for match in last] == [[(29 * 2400, 2400)]]
+
+
+def test_a_refused_frame_handed_over_again_is_the_same_captured_audio() -> None:
+    flow = FlowMatcher()
+    flow.capture(noise(1, 960))
+    (first,) = flow.push(1, noise(1, 960))
+    flow.rewind(0)
+    (again,) = flow.push(2, noise(1, 960))
+    assert first.parts == again.parts == [(0, 960)]
+
+
+def test_silence_in_the_speech_is_placed_by_what_follows_it() -> None:
+    flow = FlowMatcher()
+    flow.capture(noise(1, 480))
+    flow.capture(bytes(2 * 960))
+    flow.capture(noise(2, 960))
+    assert len(flow.push(1, noise(1, 480))) == 1
+    assert flow.push(2, bytes(2 * 480)) == []
+    matches = flow.push(3, bytes(2 * 480) + noise(2, 100))
+    assert [match.parts for match in matches] == [[(480, 480)], [(960, 580)]]
+    assert not any(match.ambiguous_values for match in matches)
+
+
+def test_silence_that_ends_in_a_jump_is_counted_as_ambiguous() -> None:
+    flow = FlowMatcher()
+    flow.capture(noise(1, 480) + bytes(2 * 960))
+    flow.capture(noise(2, 960))
+    flow.push(1, noise(1, 480))
+    assert flow.push(2, bytes(2 * 480)) == []
+    matches = flow.push(3, noise(2, 480))
+    assert [match.parts for match in matches] == [[(480, 480)], [(1440, 480)]]
+    assert [match.ambiguous_values for match in matches] == [480, 0]
+
+
+def test_audio_from_before_the_probe_has_no_origin_and_its_border_is_found() -> None:
+    flow = FlowMatcher()
+    flow.capture(noise(1, 2400))
+    (before,) = flow.push(1, noise(7, 1200))
+    (mixed,) = flow.push(2, noise(8, 500) + noise(1, 2400)[: 2 * 700])
+    (after,) = flow.push(3, noise(1, 2400)[2 * 700 : 2 * 1900])
+    assert before.parts == [(None, 1200)]
+    assert mixed.parts == [(None, 500), (0, 700)]
+    assert after.parts == [(700, 1200)]
+
+
+def test_the_same_words_after_a_clear_are_those_captured_after_it() -> None:
+    flow = FlowMatcher()
+    words = noise(1, 4800)
+    flow.capture(words)
+    flow.push(1, words[:2400])
+    flow.clear()
+    flow.capture(words)
+    (again,) = flow.push(2, words[:2400])
+    assert again.parts == [(4800, 1200)]
+
+
+@given(st.binary(min_size=0, max_size=400), st.integers(0, 50))
+def test_what_a_store_finds_lies_where_it_says(data: bytes, start: int) -> None:
+    store = SampleStore(1 << 16, base=10)
+    store.append(data[: len(data) // 2 * 2])
+    needle = data[2 * start : 2 * start + 8]
+    if len(needle) == 8:
+        found = store.find(needle, 10)
+        assert found is not None
+        assert found <= 10 + start
+        assert store.matches(found, needle)
