@@ -36,6 +36,7 @@ needs = ["vad-before-model"]
 subscribed = false
 ends = false
 lands_before_first_frame = false
+expect = ["outcome == committed"]
 
 [options]
 allow_interruptions = true
@@ -117,6 +118,8 @@ def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
         ('base = "barge-in"\ncolour = 1', "own.toml: colour: unknown key"),
         ('base = "barge-in"\nname = 1', "own.toml: name: expected some text, found 1"),
         ('base = "barge-in"\nneeds = ["luck"]', "own.toml: needs: expected a list of"),
+        ('base = "barge-in"\nexpect = "luck"', "own.toml: expect: expected a list of assertions"),
+        ('base = "barge-in"\nexpect = [""]', "own.toml: expect: expected a list of assertions"),
         ('base = "barge-in"\noptions = 1', "own.toml: options: expected a table"),
         ('base = "barge-in"\n[options]\nmin_word = 1', "own.toml: options.min_word: unknown key"),
         (

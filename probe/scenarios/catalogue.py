@@ -154,6 +154,8 @@ class Scenario:
     """Whether the reply has to end. Where not, one that never ends is a result and no error."""
     note: str = ""
     """What a reader has to know about how it is staged."""
+    expect: tuple[str, ...] = ()
+    """What has to hold in its trace on a healthy build, as `reports.assertions` reads it."""
 
     @property
     def required(self) -> frozenset[Feature]:

@@ -10,6 +10,7 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     needs = ["vad-before-model"]    # beside what steps and options imply
     subscribed = true               # whether somebody subscribes as the call starts
     ends = true                     # whether the reply has to end
+    expect = ["verdict < clear"]    # what has to hold in the trace: `reports.assertions`
 
     [options]                       # of the session; what is left out stays as the release has it
     allow_interruptions = true
@@ -115,7 +116,7 @@ _SCENARIO: Final[dict[str, _Check]] = {
     "ends": _BOOL,
 }
 _STEP: Final[dict[str, _Check]] = {"do": _TEXT, "ms": _INTEGER, "interruption": _BOOL}
-_TABLES: Final = ("base", "needs", "options", "call", "steps")
+_TABLES: Final = ("base", "needs", "expect", "options", "call", "steps")
 
 
 def load(path: Path) -> Scenario:
@@ -167,6 +168,8 @@ def from_document(document: Mapping[str, Any], *, where: str, name: str | None =
         raise ScenarioError(f"{where}: call.{error}") from error
     if "needs" in document:
         values["needs"] = reader.needs(document["needs"])
+    # What holds for the base says nothing about a call that was changed.
+    values["expect"] = reader.expect(document.get("expect", []))
     if "steps" in document:
         values["steps"] = reader.steps(document["steps"])
     if base is None and "steps" not in values:
@@ -196,6 +199,7 @@ def to_document(scenario: Scenario) -> dict[str, Any]:
         if field.name in _SCENARIO
     }
     document["needs"] = sorted(scenario.needs)
+    document["expect"] = list(scenario.expect)
     document["options"] = _without_none(asdict(scenario.options))
     document["call"] = asdict(scenario.axes)
     document["steps"] = [_without_none(asdict(step)) for step in scenario.steps]
@@ -250,6 +254,12 @@ class _Reader:
         if not isinstance(needs, list) or not all(need in _FEATURES for need in needs):
             raise self.fail("needs", f"a list of {', '.join(_FEATURES)}", needs)
         return frozenset(needs)
+
+    def expect(self, expect: Any) -> tuple[str, ...]:
+        """Assertions as they stand: a call's process has no use for them and can't read them."""
+        if not isinstance(expect, list) or not all(_text(assertion) for assertion in expect):
+            raise self.fail("expect", 'a list of assertions such as "verdict < clear"', expect)
+        return tuple(expect)
 
     def steps(self, steps: Any) -> tuple[Step, ...]:
         if not isinstance(steps, list) or not steps:

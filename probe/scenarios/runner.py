@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ START_LIMIT_S: Final = 60.0
 """What a call may take beside its audio: starting Python, waiting for steps, closing down."""
 LEAVE_LIMIT_S: Final = 10.0
 """How long a child may take to leave once it was told to."""
+
+_LOOK_S: Final = 0.25
+"""How often a call that runs is looked after: whether it is late, or to be stopped."""
 
 _KEY: Final = "sinkprobe"
 """Marks the child's own lines among whatever else a library prints."""
@@ -105,6 +109,7 @@ def run_in_child(
     python: str = sys.executable,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
+    stop: threading.Event | None = None,
 ) -> Outcome:
     """Runs a call in a child process and returns what it left in ``directory``.
 
@@ -114,9 +119,11 @@ def run_in_child(
         python: the interpreter, whose livekit-agents is the build that is tried.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
+        stop: set by another thread, ends the call early as Ctrl-C does.
 
     Raises:
-        ScenarioError: the release can't run it, it came to no end in time, or it broke down.
+        ScenarioError: the release can't run it, it came to no end in time, it broke down, or it
+            was stopped.
         KeyboardInterrupt: passed on after the child has closed the trace.
     """
     try:
@@ -131,7 +138,7 @@ def run_in_child(
         child = _Child(python, specification, progress, started)
     except OSError as error:
         raise ScenarioError(f"{python}: expected a Python interpreter ({error})") from error
-    child.wait(limit_s(scenario))
+    child.wait(limit_s(scenario), stop)
     return child.outcome(scenario)
 
 
@@ -190,13 +197,16 @@ class _Child:
         assert self._process.stderr is not None
         self._complaints.extend(line.strip() for line in self._process.stderr if line.strip())
 
-    def wait(self, limit_s: float) -> None:
+    def wait(self, limit_s: float, stop: threading.Event | None) -> None:
+        over = time.monotonic() + limit_s
         try:
-            try:
-                self._process.wait(limit_s)
-            except subprocess.TimeoutExpired:
-                self._late = True
-                self._leave()
+            while self._process.poll() is None:
+                self._late = time.monotonic() >= over
+                if self._late or (stop is not None and stop.is_set()):
+                    self._leave()
+                    break
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self._process.wait(_LOOK_S)
         except BaseException:
             self._leave()
             raise
