@@ -515,6 +515,7 @@ class _Finder:
         remaining = self._remaining(attempt)
         outcome = self._outcome(attempt, sent_leak, remaining)
         last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
+        source_clear = self._source_clear(attempt, next_start)
         stop_ms = None
         if verdict is not None and sent_leak is not None:
             late = last_sent is not None and last_sent > verdict and sent_leak.samples
@@ -536,7 +537,7 @@ class _Finder:
             verdict_kind=attempt.kind,
             commit_ms=instant_ms(attempt.commit_ns),
             clear_ms=instant_ms(attempt.clear_ns),
-            source_clear_ms=instant_ms(self._source_clear(attempt, next_start)),
+            source_clear_ms=instant_ms(source_clear),
             resume_ms=instant_ms(attempt.resume_ns),
             last_sent_ms=instant_ms(last_sent),
             stop_ms=stop_ms,
@@ -544,6 +545,10 @@ class _Finder:
             leaked=leaked,
             after_onset=self._leaks(speech, attempt.onset_ns, next_start),
             after_pause=self._leaks(speech, attempt.pause_ns, next_start),
+            after_commit=self._leaks(speech, attempt.commit_ns, next_start),
+            after_clear=self._leaks(speech, attempt.clear_ns, next_start),
+            after_source_clear=self._leaks(speech, source_clear, next_start),
+            after_resume=self._leaks(speech, attempt.resume_ns, next_start),
             over_caller=self._leaks(speech, attempt.onset_ns, min(until, next_start)),
             remaining=remaining,
             causes=causes,

@@ -266,6 +266,14 @@ class BargeIn:
     """The same from the onset on; audio, not leak. ``None``: no onset."""
     after_pause: Mapping[str, Leak | None] | None
     """The same from the pause on."""
+    after_commit: Mapping[str, Leak | None] | None
+    """The same from the commit on; *captured* is what was still made of a speech already over."""
+    after_clear: Mapping[str, Leak | None] | None
+    """The same from the clear of the sink on."""
+    after_source_clear: Mapping[str, Leak | None] | None
+    """The same from the clear of the source on."""
+    after_resume: Mapping[str, Leak | None] | None
+    """The same from the resume on."""
     over_caller: Mapping[str, Leak | None] | None
     """The same while the caller was speaking, from the onset to the end of the caller's speech."""
     remaining: Amount | None
