@@ -28,6 +28,7 @@ from probe.trace.events import (
 )
 from probe.trace.reader import NONE, Trace, read_trace
 from reports.barge_ins import find_barge_ins
+from reports.crossings import Audio
 from reports.explanations import explain
 from reports.ledger import Ledger, Lost, balance
 from reports.results import (
@@ -68,11 +69,12 @@ def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
     ledger = balance(read)
     options = _options(read)
     done, committed = _ends(read)
+    audio = Audio(ledger)
     parts = _BySegment.of(ledger)
     segments = tuple(_segment(ledger, row, parts, done, committed) for row in range(ledger.count))
     barge_ins = tuple(
         replace(barge_in, explanation=explain(barge_in, options))
-        for barge_in in find_barge_ins(ledger)
+        for barge_in in find_barge_ins(audio)
     )
     unaccounted = ledger.total["unaccounted"]
     whole = not ledger.incomplete

@@ -25,14 +25,14 @@ from probe.trace.events import (
     OverlapJudged,
     SinkMarked,
     SpeechCommitted,
-    SpeechCreated,
     SpeechDone,
     StateChanged,
-    Tapped,
     TranscriptReceived,
 )
 from probe.trace.reader import NONE
-from reports.ledger import FOREVER, GAP_NS, SLACK_NS, Blocks, Ledger
+from reports.crossings import Audio
+from reports.facts import FOREVER
+from reports.ledger import GAP_NS, SLACK_NS
 from reports.results import (
     Amount,
     BargeIn,
@@ -41,7 +41,6 @@ from reports.results import (
     LeakCause,
     Moment,
     Outcome,
-    Span,
     VerdictKind,
 )
 from reports.units import instant_ms, samples_ms, time_ms
@@ -114,64 +113,23 @@ class _Turn:
     stop_ns: int
 
 
-@dataclass(slots=True)
-class _Crossed:
-    """Audio that crossed a boundary: one row per stretch, in the order it crossed."""
-
-    start: Ints
-    stop: Ints
-    at_ns: Ints
-    until_ns: Ints
-    frame: Ints
-    rate_hz: Ints
-
-    @property
-    def samples(self) -> int:
-        return int((self.stop - self.start).sum())
-
-    @property
-    def rates(self) -> set[int]:
-        return set(np.unique(self.rate_hz).tolist())
-
-    def leak(self, within_ns: int) -> Leak:
-        """Sum and spans; a span ends at a hole, or where nothing crossed for ``within_ns``."""
-        breaks = np.flatnonzero(
-            (self.start[1:] != self.stop[:-1]) | (self.at_ns[1:] - self.until_ns[:-1] > within_ns)
-        )
-        first = np.concatenate((np.zeros(1, np.int64), breaks + 1))[: len(self.start)]
-        last = np.append(breaks, len(self.start) - 1)[: len(self.start)]
-        spans = zip(
-            self.at_ns[first].tolist(),
-            self.until_ns[last].tolist(),
-            self.start[first].tolist(),
-            self.stop[last].tolist(),
-            strict=True,
-        )
-        return Leak(
-            frames=len(np.unique(self.frame)),
-            samples=self.samples,
-            ms=samples_ms(self.samples, self.rates),
-            spans=tuple(Span(time_ms(a), time_ms(b), start, stop) for a, b, start, stop in spans),
-        )
-
-
-def find_barge_ins(ledger: Ledger) -> list[BargeIn]:
+def find_barge_ins(audio: Audio) -> list[BargeIn]:
     """Every barge-in of a trace, in time order, with its leak. Exact in samples.
 
     Which side of a verdict a sample falls on is as exact as the boundary's resolution.
     """
-    return _Finder(ledger).barge_ins()
+    return _Finder(audio).barge_ins()
 
 
 class _Finder:
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    def __init__(self, audio: Audio) -> None:
+        ledger = self.ledger = audio.ledger
         self.trace = ledger.trace
         self.events = self.trace.events
-        self.segment_speech = [self.trace.text(int(i)) for i in ledger.sums.speech]
+        self.audio = audio
+        self.segment_speech = audio.segment_speech
         self.first_ns: list[int] = ledger.sums.first_ns.tolist()
-        self.numbers = {text: i for i, text in enumerate(self.trace.texts)}
-        self.created = {e.speech: e.at_ns for e in self.events if isinstance(e, SpeechCreated)}
+        self.created = audio.created
         self.finals = [
             e.at_ns for e in self.events if isinstance(e, TranscriptReceived) and e.final
         ]
@@ -182,13 +140,10 @@ class _Finder:
         ]
         self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
         self.turns = _turns(self.events)
-        self.under_way = self._under_way()
+        self.under_way = audio.under_way
         self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
         self.latest: dict[str, _Attempt] = {}
         self.attempts: list[_Attempt] = []
-        self._parts_of: dict[str, Ints] = {}
-        self._frames_of: dict[str, Ints] = {}
-        self._sent_of: dict[str, Ints] = {}
 
     def barge_ins(self) -> list[BargeIn]:
         self._collect()
@@ -203,17 +158,6 @@ class _Finder:
         attempts += self._ignored(attempts)
         attempts.sort(key=lambda a: a.about_ns)
         return [self._barge_in(attempt, attempts) for attempt in attempts]
-
-    def _under_way(self) -> str | None:
-        """The speech that was under way when the probe came: the first one to be named that was
-        not created in the trace. What was inside sink and source then is its."""
-        if not any(isinstance(e, Tapped) and e.mid_speech for e in self.events):
-            return None
-        for event in self.events:
-            speech = getattr(event, "speech", None)
-            if speech is not None:
-                return None if speech in self.created else str(speech)
-        return next((s for s in self.segment_speech if s not in self.created), None)
 
     # --- Attempts --------------------------------------------------------------------------------
 
@@ -309,7 +253,7 @@ class _Finder:
             return attempt.call_ns <= attempt.resume_ns
         if attempt.done_ns is not None:
             return False
-        rows = self._parts(attempt.speech)
+        rows = self.audio.parts(attempt.speech)
         at = self.trace.pushed.at_ns[self.ledger.parts.push[rows]]
         return not bool(((at >= attempt.resume_ns) & (at <= commit_ns)).any())
 
@@ -376,7 +320,7 @@ class _Finder:
         went_out = {
             speech: (int(crossed.at_ns.min()), int(crossed.until_ns.max()))
             for speech in dict.fromkeys(s for s in self.segment_speech if s is not None)
-            if (crossed := self._crossed(boundary, speech, -FOREVER, FOREVER)).samples
+            if (crossed := self.audio.crossed(boundary, speech, -FOREVER, FOREVER)).samples
         }
         for turn in self.turns:
             for speech, (begin_ns, end_ns) in went_out.items():
@@ -391,9 +335,9 @@ class _Finder:
                 )
                 if met:
                     continue
-                if not self._crossed(boundary, speech, -FOREVER, turn.start_ns).samples:
+                if not self.audio.crossed(boundary, speech, -FOREVER, turn.start_ns).samples:
                     continue
-                if not self._crossed(boundary, speech, turn.start_ns, turn.stop_ns).samples:
+                if not self.audio.crossed(boundary, speech, turn.start_ns, turn.stop_ns).samples:
                     continue
                 attempt = _Attempt(speech, turn.start_ns)
                 attempt.onset_ns, attempt.onset_until_ns = turn.start_ns, turn.stop_ns
@@ -401,74 +345,7 @@ class _Finder:
                 ignored.append(attempt)
         return ignored
 
-    # --- Audio of a speech -----------------------------------------------------------------------
-
-    def _parts(self, speech: str) -> Ints:
-        """Rows of the ledger's parts that belong to a speech."""
-        if speech not in self._parts_of:
-            segments = [s for s, name in enumerate(self.segment_speech) if name == speech]
-            parts = self.ledger.parts
-            mine = np.isin(parts.segment, segments)
-            if speech == self.under_way:
-                mine |= parts.inherited & (parts.segment < 0)
-            self._parts_of[speech] = np.flatnonzero(mine)
-        return self._parts_of[speech]
-
-    def _frames(self, speech: str) -> Ints:
-        if speech not in self._frames_of:
-            number = self.numbers.get(speech, -2)
-            self._frames_of[speech] = np.flatnonzero(self.trace.captured.speech == number)
-        return self._frames_of[speech]
-
-    def _crossed(self, boundary: str, speech: str, since_ns: int, until_ns: int) -> _Crossed:
-        """What of a speech crossed a boundary from one instant (inclusive) to another."""
-        if boundary == "captured":
-            c, rows = self.trace.captured, self._frames(speech)
-            rows = rows[(c.at_ns[rows] >= since_ns) & (c.at_ns[rows] < until_ns)]
-            rows = rows[c.samples[rows] > 0]
-            start, at = c.start_sample[rows], c.at_ns[rows]
-            return _Crossed(start, start + c.samples[rows], at, at, rows, c.rate_hz[rows])
-        parts, rows = self.ledger.parts, self._parts(speech)
-        if boundary == "pushed":
-            at = self.trace.pushed.at_ns[parts.push[rows]]
-            inside = (at >= since_ns) & (at < until_ns)
-            rows, at = rows[inside], at[inside]
-            return _Crossed(
-                parts.start[rows], parts.stop[rows], at, at, parts.push[rows], parts.rate_hz[rows]
-            )
-        rows = self._sent(speech)
-        rows = rows[(parts.sent_until_ns[rows] > since_ns) & (parts.sent_ns[rows] < until_ns)]
-        start, stop = parts.start[rows], parts.stop[rows]
-        at, until = parts.sent_ns[rows], parts.sent_until_ns[rows]
-        # Only the stretches that an instant falls into have to be cut at a block.
-        cut = np.flatnonzero((at < since_ns) | (until > until_ns))
-        if len(cut):
-            start, stop, at, until = start.copy(), stop.copy(), at.copy(), until.copy()
-            blocks = self._blocks(rows[cut])
-            begin = np.clip(blocks.cut(since_ns), start[cut], stop[cut])
-            end = np.clip(blocks.cut(until_ns), begin, stop[cut])
-            start[cut], stop[cut] = begin, end
-            at[cut], until[cut] = blocks.tick(begin), blocks.end(np.maximum(end - 1, begin))
-        full = stop > start
-        return _Crossed(
-            start[full],
-            stop[full],
-            at[full],
-            until[full],
-            parts.push[rows[full]],
-            parts.rate_hz[rows[full]],
-        )
-
-    def _sent(self, speech: str) -> Ints:
-        """Rows of a speech's sent parts, in the order they left."""
-        if speech not in self._sent_of:
-            parts, rows = self.ledger.parts, self._parts(speech)
-            rows = rows[parts.run[rows] >= 0]
-            self._sent_of[speech] = rows[np.lexsort((parts.start[rows], parts.sent_ns[rows]))]
-        return self._sent_of[speech]
-
-    def _blocks(self, rows: Ints) -> Blocks:
-        return Blocks.of(self.trace, self.ledger.block, self.ledger.parts.run[rows])
+    # --- What went out -----------------------------------------------------------------------------
 
     def _leaks(
         self, speech: str, since_ns: int | None, until_ns: int
@@ -480,7 +357,7 @@ class _Finder:
             if boundary not in self.ledger.tapped or self._is_unseen(boundary, speech, since_ns):
                 leaks[boundary] = None
                 continue
-            crossed = self._crossed(boundary, speech, since_ns, until_ns)
+            crossed = self.audio.crossed(boundary, speech, since_ns, until_ns)
             leaks[boundary] = crossed.leak(GAP_NS if boundary == "sent" else FOREVER)
         return leaks
 
@@ -562,7 +439,7 @@ class _Finder:
     ) -> Outcome | None:
         if attempt.ignored:
             return "ignored"
-        captured = len(self._frames(attempt.speech)) > 0
+        captured = len(self.audio.frames(attempt.speech)) > 0
         nothing_left = captured and remaining is not None and remaining.samples == 0
         if attempt.committed_ns is not None:
             return "finished" if nothing_left else "committed"
@@ -582,8 +459,8 @@ class _Finder:
             return None
         if attempt.speech == self.under_way or self._is_unseen("sent", attempt.speech, verdict):
             return None
-        captured = self._crossed("captured", attempt.speech, -FOREVER, FOREVER)
-        before = self._crossed("sent", attempt.speech, -FOREVER, verdict)
+        captured = self.audio.crossed("captured", attempt.speech, -FOREVER, FOREVER)
+        before = self.audio.crossed("sent", attempt.speech, -FOREVER, verdict)
         segments = {s for s, name in enumerate(self.segment_speech) if name == attempt.speech}
         gone = sum(
             lost.stop - lost.start
@@ -601,17 +478,17 @@ class _Finder:
 
     def _last_sent(self, speech: str, until_ns: int) -> int | None:
         """Tick of the block with the last sent sample of a speech."""
-        crossed = self._crossed("sent", speech, -FOREVER, until_ns)
+        crossed = self.audio.crossed("sent", speech, -FOREVER, until_ns)
         if not len(crossed.stop):
             return None
         last = int(np.argmax(crossed.until_ns))
-        rows = self._sent(speech)
+        rows = self.audio.sent(speech)
         parts, position = self.ledger.parts, crossed.stop[last : last + 1] - 1
         holds = rows[(parts.start[rows] <= position) & (parts.stop[rows] > position)]
-        return int(self._blocks(holds[:1]).tick(position)[0])
+        return int(self.audio.blocks(holds[:1]).tick(position)[0])
 
     def _source_clear(self, attempt: _Attempt, until_ns: int) -> int | None:
-        rows = self._parts(attempt.speech)
+        rows = self.audio.parts(attempt.speech)
         sources = set(self.trace.pushed.source[self.ledger.parts.push[rows]].tolist())
         for source, at_ns, _ in self.ledger.clears:
             if attempt.ignored or (sources and source not in sources):
@@ -628,7 +505,9 @@ class _Finder:
             if mark.mark != "flush" and attempt.first_ns <= mark.at_ns < until_ns
         ]
         sources = set(
-            self.trace.pushed.source[self.ledger.parts.push[self._parts(attempt.speech)]].tolist()
+            self.trace.pushed.source[
+                self.ledger.parts.push[self.audio.parts(attempt.speech)]
+            ].tolist()
         )
         changes += [
             (began, self._emptied_ns(attempt.speech, began, ended), "emptied")
@@ -659,7 +538,7 @@ class _Finder:
             low, high = max(begin, verdict), min(end, until_ns)
             if low >= high:
                 continue
-            crossed = self._crossed("sent", attempt.speech, low, high)
+            crossed = self.audio.crossed("sent", attempt.speech, low, high)
             if crossed.samples:
                 samples, rates = sums.get(cause, (0, set()))
                 sums[cause] = (samples + crossed.samples, rates | crossed.rates)
@@ -681,7 +560,7 @@ class _Finder:
             if lost.what == "cleared" and lost.at_ns == began_ns
         ]
         if taken:
-            parts, rows = self.ledger.parts, self._parts(speech)
+            parts, rows = self.ledger.parts, self.audio.parts(speech)
             behind = parts.sent_ns[rows[parts.start[rows] >= max(taken)]]
             latest = min(latest, int(behind.min()) if len(behind) else latest)
         return max(latest, began_ns)
@@ -689,7 +568,7 @@ class _Finder:
     def _survives(self, speech: str, clear_ns: int) -> bool:
         """Whether a push that was under way when the source was cleared went out all the same."""
         ended = next((e for _, began, e in self.ledger.clears if began == clear_ns), clear_ns)
-        parts, p, rows = self.ledger.parts, self.trace.pushed, self._parts(speech)
+        parts, p, rows = self.ledger.parts, self.trace.pushed, self.audio.parts(speech)
         rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
         push = parts.push[rows]
         return bool(((p.at_ns[push] <= ended) & (p.ended_ns[push] >= clear_ns)).any())

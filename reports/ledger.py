@@ -20,29 +20,15 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.trace.events import (
-    Faulted,
-    PlaybackReported,
-    QueueCleared,
-    SinkMarked,
-    SizeBounded,
-    SourceClosed,
-    SpeechCommitted,
-    SpeechDone,
-    SumsKept,
-    Tapped,
-    Untapped,
-)
+from probe.trace.events import PlaybackReported, SinkMarked
 from probe.trace.reader import NONE, Trace
+from reports.facts import FOREVER, gather
 from reports.results import LossCause
 
 __all__ = ["Issue", "Ledger", "Lost", "SegmentSums", "balance"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
-
-FOREVER: Final = 2**61
-"""A time after everything; the difference of two such still fits."""
 
 GAP_NS: Final = 15_000_000
 """Longest step between two blocks that still counts as contiguous."""
@@ -55,9 +41,6 @@ LONGEST_SILENCE_NS: Final = 100_000_000
 
 LONGEST_RUN_NS: Final = 2**40
 """About 18 minutes, where a run lasts 200 ms."""
-
-HARMLESS_FAULTS: Final = frozenset({"write_slow"})
-"""Kinds of fault by which nothing was lost."""
 
 _RETURNED, _CANCELLED, _RAISED = 0, 1, 2
 
@@ -171,6 +154,10 @@ class Ledger:
     """Segment of each row of the trace's captured columns."""
     marks: list[tuple[SinkMarked, int]]
     """Marks in time order and the segment each belongs to, -1: there is no segment."""
+    gate: list[tuple[int, int]]
+    """When the sink's gate was shut and opened again, in order; `FOREVER`: it was not."""
+    finishes: list[tuple[PlaybackReported, int]]
+    """Reports of a finish and the segment each belongs to, -1: there was none without one."""
     clears: list[tuple[int, int, int]]
     """Clears of sources that succeeded: source, before, after, in time order."""
     gaps: list[tuple[int, int, int]]
@@ -317,149 +304,6 @@ class Blocks:
         return instant
 
 
-# --- Facts beside the columns --------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Facts:
-    """The rare events the balance needs, sorted out once."""
-
-    tapped: frozenset[str]
-    mid_speech: list[int]
-    captured_on: int
-    sent_on: dict[int, int]
-    sent_off: dict[int, int]
-    block: dict[int, int]
-    resolution: dict[str, int | None]
-    marks: list[tuple[SinkMarked, int]]
-    clears: list[tuple[int, int, int]]
-    closed: dict[int, int]
-    finished: list[PlaybackReported]
-    committed: set[str]
-    done: set[str]
-    bounded_ns: int | None
-    sums: SumsKept
-    incomplete: tuple[str, ...]
-
-
-def _facts(trace: Trace) -> _Facts:
-    tapped: set[str] = set()
-    mid: list[int] = []
-    captured_on: list[int] = []
-    sent_on: dict[int, int] = {}
-    sent_off: dict[int, int] = {}
-    block: dict[int, int] = {}
-    resolution: dict[str, int | None] = {}
-    marks: list[tuple[SinkMarked, int]] = []
-    clears: list[tuple[int, int, int]] = []
-    closed: dict[int, int] = {}
-    finished: list[PlaybackReported] = []
-    committed: set[str] = set()
-    done: set[str] = set()
-    bounded: int | None = None
-    sums = [0] * 6
-    lost: dict[str, int] = {}
-    for event, line in zip(trace.events, trace.event_lines.tolist(), strict=True):
-        if isinstance(event, SinkMarked):
-            marks.append((event, line))
-        elif isinstance(event, Tapped):
-            tapped.add(event.boundary)
-            if event.mid_speech:
-                mid.append(event.at_ns)
-            if event.boundary == "captured":
-                captured_on.append(event.at_ns)
-            if event.boundary == "sent" and event.source is not None:
-                sent_on.setdefault(event.source, event.at_ns)
-                sent_off.pop(event.source, None)
-            if event.source is not None and event.block_samples:
-                block[event.source] = event.block_samples
-            if event.resolution_ns is not None:
-                known = resolution.get(event.boundary) or 0
-                resolution[event.boundary] = max(known, event.resolution_ns)
-        elif isinstance(event, Untapped):
-            if event.boundary == "sent" and event.source is not None:
-                sent_off[event.source] = event.at_ns
-        elif isinstance(event, QueueCleared):
-            if event.error is None:
-                ended = event.at_ns if event.ended_ns is None else event.ended_ns
-                clears.append((event.source, event.at_ns, ended))
-        elif isinstance(event, SourceClosed):
-            closed.setdefault(event.source, event.at_ns)
-        elif isinstance(event, PlaybackReported):
-            if event.report == "finished":
-                finished.append(event)
-        elif isinstance(event, SpeechCommitted):
-            committed.add(event.speech)
-        elif isinstance(event, SpeechDone):
-            done.add(event.speech)
-            if event.interrupted:
-                committed.add(event.speech)
-        elif isinstance(event, SizeBounded):
-            bounded = event.at_ns if bounded is None else bounded
-        elif isinstance(event, SumsKept):
-            sums = [
-                total + more
-                for total, more in zip(
-                    sums,
-                    (
-                        event.captured_frames,
-                        event.captured_samples,
-                        event.pushed_frames,
-                        event.pushed_samples,
-                        event.sent_samples,
-                        event.inserted_samples,
-                    ),
-                    strict=True,
-                )
-            ]
-        elif isinstance(event, Faulted) and event.kind not in HARMLESS_FAULTS:
-            lost[event.kind] = lost.get(event.kind, 0) + event.count
-    for boundary, rows in (
-        ("captured", len(trace.captured)),
-        ("pushed", len(trace.pushed)),
-        ("sent", len(trace.sent)),
-    ):
-        if rows:
-            tapped.add(boundary)
-    if not sent_on:
-        sent_on = dict.fromkeys(np.unique(trace.sent.source).tolist(), NONE)
-    pushed = trace.pushed
-    for source in np.unique(pushed.source).tolist():
-        rate = int(pushed.rate_hz[np.argmax(pushed.source == source)])
-        block.setdefault(source, max(rate // 100, 1))
-    for boundary in tapped:
-        resolution.setdefault(boundary, None)
-    why: list[str] = []
-    if trace.trailer is None:
-        why.append("the trace has no end: the call was killed, or is still running")
-    why += [
-        f"line {problem.line}: {problem.text}" if problem.line else problem.text
-        for problem in trace.problems
-        if problem.kind not in ("unknown-event", "cut")
-    ]
-    why += [f"fault of the probe: {kind} ({count}x)" for kind, count in sorted(lost.items())]
-    if bounded is not None:
-        why.append(f"the file reached its bound at {bounded / 1e6:.0f} ms: only sums from there on")
-    return _Facts(
-        tapped=frozenset(tapped),
-        mid_speech=mid,
-        captured_on=min(captured_on, default=NONE),
-        sent_on=sent_on,
-        sent_off=sent_off,
-        block=block,
-        resolution=resolution,
-        marks=marks,
-        clears=clears,
-        closed=closed,
-        finished=finished,
-        committed=committed,
-        done=done,
-        bounded_ns=bounded,
-        sums=SumsKept(0, *sums),
-        incomplete=tuple(why),
-    )
-
-
 # --- The balance ---------------------------------------------------------------------------------
 
 
@@ -473,7 +317,7 @@ class _Balance:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.facts = _facts(trace)
+        self.facts = gather(trace)
         self.issues: list[Issue] = []
         self.losses: list[Lost] = []
         self.sent_inherited = 0
@@ -871,8 +715,9 @@ class _Balance:
         pending &= ~last | (first_from(over, np.minimum(emptied, FOREVER)) < FOREVER)
         blame("clear", pending & (emptied < FOREVER) & (emptied <= until), emptied)
 
-        shut, opened = self._gate()
-        if len(shut):
+        gate = facts.gate()
+        if gate:
+            shut, opened = _ints([g[0] for g in gate]), _ints([g[1] for g in gate])
             nth = np.searchsorted(opened, since, "left")
             safe = np.minimum(nth, len(shut) - 1)
             paused = (nth < len(shut)) & (shut[safe] <= until)
@@ -896,19 +741,6 @@ class _Balance:
                 f"captured positions {begin[i]} to {end[i]} were never pushed, and nothing "
                 "that was logged accounts for it",
             )
-
-    def _gate(self) -> tuple[Ints, Ints]:
-        """Times at which the gate was shut, and opened again (`FOREVER`: it was not)."""
-        shut: list[int] = []
-        opened: list[int] = []
-        for mark, _ in self.facts.marks:
-            if mark.mark == "pause" and len(shut) == len(opened):
-                shut.append(mark.at_ns)
-            elif mark.mark == "resume" and len(shut) > len(opened):
-                opened.append(mark.at_ns)
-        if len(shut) > len(opened):
-            opened.append(FOREVER)
-        return _ints(shut), _ints(opened)
 
     def _lose(
         self,
@@ -1131,7 +963,7 @@ class _Balance:
                     columns.ambiguous_samples[doubtful],
                     n,
                 )
-        finished, claimed, reported = self._claims()
+        finished, claimed, reported, finishes = self._claims()
         gaps, inserted = self._silences(sent & own)
         sums = SegmentSums(
             speech=self.s_speech,
@@ -1196,6 +1028,8 @@ class _Balance:
             parts=parts,
             frame_segment=self.frame_segment,
             marks=marks,
+            gate=facts.gate(),
+            finishes=finishes,
             clears=facts.clears,
             gaps=gaps,
             losses=sorted(self.losses, key=lambda lost: (lost.segment, lost.at_ns, lost.start)),
@@ -1225,7 +1059,9 @@ class _Balance:
         owners: list[int] = np.maximum(owner - 1, 0).tolist()
         return owners
 
-    def _claims(self) -> tuple[Ints, NDArray[np.float64], NDArray[np.int8]]:
+    def _claims(
+        self,
+    ) -> tuple[Ints, NDArray[np.float64], NDArray[np.int8], list[tuple[PlaybackReported, int]]]:
         """What the sink reported: each report belongs to the oldest segment still without one."""
         n, texts = self.count, self.trace.texts
         finished = np.full(n, NONE, np.int64)
@@ -1233,6 +1069,7 @@ class _Balance:
         interrupted = np.full(n, -1, np.int8)
         number = {text: i for i, text in enumerate(texts)}
         waiting = 0
+        finishes: list[tuple[PlaybackReported, int]] = []
         for report in self.facts.finished:
             started = int(np.searchsorted(self.s_first_ns, report.at_ns, "right"))
             while waiting < started and finished[waiting] != NONE:
@@ -1249,13 +1086,15 @@ class _Balance:
                 ]
                 row = same[0] if same else waiting
             if row >= started:
+                finishes.append((report, -1))
                 continue
+            finishes.append((report, row))
             finished[row] = report.at_ns
             if report.position_s is not None:
                 claimed[row] = report.position_s
             if report.interrupted is not None:
                 interrupted[row] = int(report.interrupted)
-        return finished, claimed, interrupted
+        return finished, claimed, interrupted, finishes
 
     def _silences(self, sent: Bools) -> tuple[list[tuple[int, int, int]], Ints]:
         """Gaps inside each segment's sent audio, and the silence put out in the meantime."""
