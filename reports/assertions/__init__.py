@@ -1,0 +1,72 @@
+"""What must hold in a trace, said in a line: for tests and for scenario files.
+
+    analysis = reports.analyze("call.jsonl")
+    reports.expect(analysis, "verdict < clear < resume", "leaked.sent <= 20ms")
+    reports.check(analysis, "no push after verdict").holds
+
+Instants are put in order (``pause < verdict``) or subtracted (``last_sent - verdict <= 20ms``),
+audio is held against a length or samples (``leaked.pushed == 0``), and ``no EVENT after INSTANT``
+looks for what must not come. An assertion about barge-ins must hold for every one of them; ``#2``
+in front takes the second only, ``#committed`` or ``#overlap`` those of that outcome or kind.
+"""
+
+from __future__ import annotations
+
+from reports.assertions.evaluation import Check, MarkedMoment, Result, check
+from reports.assertions.language import Assertion, AssertionSyntaxError, parse
+from reports.assertions.text import text
+from reports.assertions.vocabulary import AUDIO_EVENTS, MARKS, NAMES
+from reports.results import Analysis
+
+__all__ = [
+    "Assertion",
+    "AssertionSyntaxError",
+    "Check",
+    "ExpectationError",
+    "MarkedMoment",
+    "Result",
+    "check",
+    "expect",
+    "parse",
+    "reference",
+    "text",
+]
+
+
+class ExpectationError(AssertionError):
+    """Something that must hold does not, or can't be judged. The message shows the moment."""
+
+    def __init__(self, results: tuple[Result, ...], trace: str) -> None:
+        super().__init__(f"not as expected in {trace}\n{text(results)}")
+        self.results = results
+        """Of the assertions that do not hold."""
+
+
+def expect(analysis: Analysis, *assertions: str | Assertion) -> tuple[Result, ...]:
+    """Hold assertions against an analysis, for tests.
+
+    An assertion that can't be judged is not met: a test must not pass because nobody looked.
+
+    Returns:
+        A result for each assertion, in their order.
+
+    Raises:
+        ExpectationError: one of them does not hold; the message shows all that do not.
+        AssertionSyntaxError: a text is no assertion.
+    """
+    results = tuple(check(analysis, assertion) for assertion in assertions)
+    unmet = tuple(result for result in results if result.holds is not True)
+    if unmet:
+        raise ExpectationError(unmet, analysis.trace.path)
+    return results
+
+
+def reference() -> dict[str, str]:
+    """Every name the language knows, and what it stands for."""
+    names = {name.name: name.meaning for name in NAMES.values()}
+    marks = {f"no {mark}": "no such mark of the sink" for mark in MARKS}
+    audio = {
+        f"no {event} after INSTANT": f"nothing of the speech was {boundary} after it"
+        for event, boundary in AUDIO_EVENTS.items()
+    }
+    return {**names, **marks, **audio}
