@@ -6,9 +6,11 @@ Works wherever numpy does; livekit is not needed.
     analysis = reports.analyze("call.jsonl")
     analysis.balanced
     analysis.barge_ins[0].leaked["sent"].ms
+    reports.expect(analysis, "verdict < clear", "leaked.sent <= 20ms")
 """
 
 from reports.analysis import analyze
+from reports.assertions import ExpectationError, check, expect
 from reports.results import (
     Amount,
     Analysis,
@@ -39,6 +41,7 @@ __all__ = [
     "BargeIn",
     "Cause",
     "Control",
+    "ExpectationError",
     "Fault",
     "Finding",
     "Gap",
@@ -56,5 +59,7 @@ __all__ = [
     "Totals",
     "TraceFacts",
     "analyze",
+    "check",
+    "expect",
     "summarize",
 ]

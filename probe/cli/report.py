@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from probe.cli import expectations
 from probe.errors import ProbeError, TraceError, UsageError
 
 if TYPE_CHECKING:
     from reports import Analysis
+    from reports.assertions import Result
 
 __all__ = ["report", "show"]
 
@@ -43,17 +45,30 @@ SUFFIXES: Final = (".jsonl", ".jsonl.zst")
     type=click.IntRange(min=1),
     help="Show this segment in full (terminal only; json holds all of them).",
 )
+@click.option(
+    "--expect",
+    "expected",
+    multiple=True,
+    metavar="ASSERTION",
+    help="What must hold in every trace, such as 'verdict < clear'; may be repeated.",
+)
 def report(
-    traces: Sequence[Path], output_format: str, output: Path | None, segment: int | None
+    traces: Sequence[Path],
+    output_format: str,
+    output: Path | None,
+    segment: int | None,
+    expected: Sequence[str],
 ) -> int:
     """Say what leaked after a barge-in, why, and where every sample went.
 
     TRACE is a trace (.jsonl or .jsonl.zst) or a folder, of which every trace is taken, in the
     order of their names. A trace that can't be read costs one line on standard error and exit
-    code 1; the others are reported all the same.
+    code 1; the others are reported all the same. An --expect that does not hold, or that the
+    trace can't decide, makes the exit code 3.
     """
     from reports import analyze
 
+    assertions = expectations.read(expected, "--expect")
     if segment is not None and output_format == "json":
         raise UsageError("--segment goes with --format terminal: json holds every segment")
     analyses = []
@@ -69,8 +84,11 @@ def report(
     if segment is not None and not any(len(a.segments) >= segment for a in analyses):
         most = max(len(a.segments) for a in analyses)
         raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
-    show(analyses, output_format, output=output, segment=segment)
-    return 1 if failed else 0
+    found = expectations.results(analyses, assertions) if assertions else None
+    show(analyses, output_format, output=output, segment=segment, expected=found)
+    if failed:
+        return 1
+    return expectations.UNMET if found and not expectations.are_met(found) else 0
 
 
 def show(
@@ -79,6 +97,8 @@ def show(
     *,
     output: Path | None = None,
     segment: int | None = None,
+    expected: Sequence[Sequence[Result]] | None = None,
+    expected_title: str = "Expected",
 ) -> None:
     """Put one report on standard output, or into a file.
 
@@ -88,6 +108,8 @@ def show(
         output: a file, overwritten if it is there; ``None``: standard output, as wide as the
             terminal is and in colour where it can.
         segment: in the terminal report, the segment to show in full.
+        expected: of each analysis, what came of the assertions held against it.
+        expected_title: what the terminal report says above them.
 
     Raises:
         ProbeError: the file can't be written.
@@ -95,14 +117,14 @@ def show(
     from reports.renderers import json, terminal
 
     if output_format == "json":
-        text = json.render(analyses)
+        text = json.render(analyses, expected)
     else:
+        width = _width() if output is None else 80
         text = terminal.render(
-            analyses,
-            segment=segment,
-            width=_width() if output is None else 80,
-            colour=output is None and _colour(),
+            analyses, segment=segment, width=width, colour=output is None and _colour()
         )
+        if expected is not None:
+            text += expectations.section(analyses, expected, expected_title, width)
     _put(text, output)
 
 

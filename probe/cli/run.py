@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import click
 from rich.console import Console
 
+from probe.cli import expectations
 from probe.errors import ScenarioError, UsageError
 from probe.scenarios import releases
 from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, CATALOGUE, DEFAULT, PACINGS, Scenario
 from probe.scenarios.files import load
 from probe.scenarios.runner import Outcome, run_in_child
+
+if TYPE_CHECKING:
+    from reports.assertions import Assertion
 
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
 
@@ -51,15 +56,19 @@ class _Place(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     help="Where the trace goes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document on stdout.")
-def run(scenario: str, directory: Path, as_json: bool, **axes: Any) -> None:
+def run(scenario: str, directory: Path, as_json: bool, **axes: Any) -> int:
     """Run a scripted call on the installed LiveKit Agents and report on it.
 
-    SCENARIO is one of those that `sinkprobe scenarios` lists, or a TOML file of your own.
+    SCENARIO is one of those that `sinkprobe scenarios` lists, or a TOML file of your own. What
+    the file expects is held against the trace; where it does not hold, the exit code is 3. Of a
+    listed scenario it is only said whether the build behaved as a healthy one does.
     """
     chosen = _with_axes(_find(scenario), axes)
+    assertions = expectations.read(expectations.of(chosen), f"{scenario}: expect")
     releases.require_livekit()
     outcome = _call(chosen, directory)
-    _report(outcome.trace, as_json)
+    met = _report(outcome.trace, as_json, assertions, listed=scenario in CATALOGUE)
+    return 0 if met or scenario in CATALOGUE else expectations.UNMET
 
 
 def _find(scenario: str) -> Scenario:
@@ -112,8 +121,15 @@ def _short(path: Path) -> str:
         return str(path)
 
 
-def _report(trace: Path, as_json: bool) -> None:
+def _report(trace: Path, as_json: bool, assertions: Sequence[Assertion], *, listed: bool) -> bool:
+    """Put the report out; returns whether what was expected holds."""
     from probe.cli.report import show
     from reports import analyze
 
-    show([analyze(trace)], "json" if as_json else "terminal")
+    analyses = [analyze(trace)]
+    found = expectations.results(analyses, assertions) if assertions else None
+    title = "Expected"
+    if found is not None and listed:
+        title = f"As on a healthy build: {'yes' if expectations.are_met(found) else 'no'}"
+    show(analyses, "json" if as_json else "terminal", expected=found, expected_title=title)
+    return found is None or expectations.are_met(found)

@@ -216,6 +216,12 @@ _ALL: Final = (
             "the final transcript commits it"
         ),
         healthy="kind overlap, outcome committed; nothing pushed after the verdict",
+        expect=(
+            "kind == overlap",
+            "outcome == committed",
+            "no push after verdict",
+            "control.whole",
+        ),
         needs=frozenset({"vad-before-model"}),
         note=_LATE_VERDICT,
         options=_MODEL_BESIDE_VAD,
@@ -230,6 +236,11 @@ _ALL: Final = (
         healthy=(
             "outcome resumed; the whole tail of the reply goes out after a confirmed verdict, "
             "and the report says that this is what it is"
+        ),
+        expect=(
+            "kind == overlap",
+            "outcome == resumed",
+            "control.whole",
         ),
         needs=frozenset({"vad-before-model"}),
         note=_LATE_VERDICT,
@@ -246,6 +257,12 @@ _ALL: Final = (
             "the final transcript commits it"
         ),
         healthy="kind overlap; nothing pushed after the verdict, at most the queue sent",
+        expect=(
+            "kind == overlap",
+            "no push after verdict",
+            "leaked.sent <= 200ms",
+            "control.whole",
+        ),
         options=replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=0.0),
         lands_before_first_frame=False,
         steps=_steps(
@@ -259,6 +276,12 @@ _ALL: Final = (
         healthy=(
             "kind activity, the verdict is the pause; what the queue played after it is the leak"
         ),
+        expect=(
+            "kind == activity",
+            "verdict == pause",
+            "no push after verdict",
+            "control.whole",
+        ),
         options=_OPTIONS,
         steps=_steps(
             "land", _SPEAK, "await-paused", _QUEUE, "hush", _MOMENT, "transcript", "await-end",
@@ -268,6 +291,11 @@ _ALL: Final = (
         name="barge-in-cut",
         summary="VAD activity cuts the reply at once: resuming is switched off",
         healthy="kind activity, no pause mark",
+        expect=(
+            "kind == activity",
+            "no pause after onset",
+            "control.whole",
+        ),
         options=replace(_OPTIONS, resume_false_interruption=False),
         steps=_steps(
             "land", _SPEAK, "await-interrupted", _MOMENT, "hush", _MOMENT, "transcript",
@@ -278,6 +306,11 @@ _ALL: Final = (
         name="false-interruption",
         summary="a short noise pauses the reply, which resumes",
         healthy="no verdict, no leak; audio lost by the pause is swallowed audio",
+        expect=(
+            "no verdict",
+            "outcome == resumed",
+            "swallowed == 0",
+        ),
         options=_OPTIONS,
         steps=_steps("land", _SPEAK, "await-paused", _MOMENT, "hush", "await-resumed", "await-end"),
     ),
@@ -285,6 +318,11 @@ _ALL: Final = (
         name="caller-ignored",
         summary="the caller speaks over a reply that does not allow interruptions",
         healthy="outcome ignored, with the ms sent over the caller",
+        expect=(
+            "outcome == ignored",
+            "over_caller.sent > 0",
+            "control.whole",
+        ),
         options=replace(
             _OPTIONS, allow_interruptions=False, discard_audio_if_uninterruptible=False
         ),
@@ -294,6 +332,10 @@ _ALL: Final = (
         name="programmatic",
         summary="code interrupts the speech",
         healthy="kind programmatic",
+        expect=(
+            "kind == programmatic",
+            "control.whole",
+        ),
         options=_OPTIONS,
         steps=_steps("land", "interrupt", "await-end"),
     ),
@@ -304,6 +346,9 @@ _ALL: Final = (
             "who comes later"
         ),
         healthy="later replies arrive whole",
+        expect=(
+            "control.whole",
+        ),
         subscribed=False,
         ends=False,
         options=_OPTIONS,
@@ -317,6 +362,11 @@ _ALL: Final = (
         name="uninterrupted",
         summary="nobody interrupts",
         healthy="everything captured is sent but the tail, and the tail is shown",
+        expect=(
+            "barge_ins == 0",
+            "swallowed == 0",
+            "control.whole",
+        ),
         options=_OPTIONS,
         steps=_steps("land", _QUEUE, "await-end"),
     ),

@@ -163,10 +163,8 @@ def _absent(reading: Reading, names: tuple[Name, ...] = ()) -> _Judgement:
 
 
 def _judge_chain(analysis: Analysis, barge_in: BargeIn | None, chain: Chain) -> _Judgement:
-    judged = [
-        _judge_pair(analysis, barge_in, left, compare, right)
-        for left, compare, right in zip(chain.sums[:-1], chain.compares, chain.sums[1:], strict=True)
-    ]
+    pairs = zip(chain.sums[:-1], chain.compares, chain.sums[1:], strict=True)
+    judged = [_judge_pair(analysis, barge_in, *pair) for pair in pairs]
     for holds in (False, None):
         for judgement in judged:
             if judgement.holds is holds:

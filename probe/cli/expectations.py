@@ -1,0 +1,77 @@
+"""Assertions on the command line: read before anything runs, held against traces afterwards."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from probe.errors import UsageError
+from probe.scenarios.catalogue import CATALOGUE, Scenario
+
+if TYPE_CHECKING:
+    from reports import Analysis
+    from reports.assertions import Assertion, Result
+
+__all__ = ["UNMET", "are_met", "of", "read", "results", "section"]
+
+UNMET: Final = 3
+"""Exit code where an assertion does not hold or can't be judged; findings at `--fail-on` too."""
+
+
+def of(scenario: Scenario) -> tuple[str, ...]:
+    """What has to hold in a scenario's trace.
+
+    What the catalogue says about its own holds at the place it means and so many milliseconds into
+    the reply; elsewhere, say in an earlier pause, another story is told.
+    """
+    listed = CATALOGUE.get(scenario.name)
+    at = scenario.axes.at
+    if listed is None or scenario.expect != listed.expect or isinstance(at, int):
+        return scenario.expect
+    return scenario.expect if at == listed.axes.at else ()
+
+
+def read(texts: Sequence[str], where: str = "") -> list[Assertion]:
+    """The assertions that texts stand for.
+
+    Args:
+        texts: one assertion each.
+        where: the file and key they came from, for the message.
+
+    Raises:
+        UsageError: one of them is no assertion.
+    """
+    from reports.assertions import AssertionSyntaxError, parse
+
+    try:
+        return [parse(text) for text in texts]
+    except AssertionSyntaxError as error:
+        raise UsageError(f"{where}: {error}" if where else str(error)) from None
+
+
+def results(
+    analyses: Sequence[Analysis], assertions: Sequence[Assertion]
+) -> tuple[tuple[Result, ...], ...]:
+    """Of each analysis, a result for each assertion."""
+    from reports import check
+
+    return tuple(tuple(check(a, assertion) for assertion in assertions) for a in analyses)
+
+
+def are_met(found: Sequence[Sequence[Result]]) -> bool:
+    """Whether every assertion holds; one that could not be judged is not met."""
+    return all(result.holds is True for of_one in found for result in of_one)
+
+
+def section(
+    analyses: Sequence[Analysis], found: Sequence[Sequence[Result]], title: str, width: int
+) -> str:
+    """The results as a section of the terminal report, trace by trace."""
+    from reports.assertions import text
+
+    parts = []
+    for analysis, of_one in zip(analyses, found, strict=True):
+        name = f", {os.path.basename(analysis.trace.path)}" if len(analyses) > 1 else ""
+        parts.append(f"\n{title}{name}\n{text(of_one, width)}")
+    return "".join(parts)
