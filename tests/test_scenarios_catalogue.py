@@ -106,7 +106,9 @@ def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
         written(tmp_path, 'base = "barge-in-activity"\n[options]\nmin_duration_s = 0.25\n')
     )
     base = CATALOGUE["barge-in-activity"]
-    assert scenario == replace(base, name="own", options=replace(base.options, min_duration_s=0.25))
+    options = replace(base.options, min_duration_s=0.25)
+    # What a healthy build shows for the base says nothing about a call that was changed.
+    assert scenario == replace(base, name="own", options=options, expect=())
 
 
 @pytest.mark.parametrize(

@@ -34,20 +34,33 @@ def summary(results: Sequence[Result]) -> str:
 
 def lines(result: Result, width: int = 80) -> Iterator[str]:
     """Head, then the barge-ins on which it does not hold, with what happened around them."""
-    yield f"  {SAID[result.holds]:<11} {result.assertion}"
+    head = f"  {SAID[result.holds]:<11} {result.assertion}"
     told = [c for c in result.checks if c.holds is result.holds]
     if result.holds is True:
-        reasons = list(dict.fromkeys(c.reason for c in told))
-        if len(reasons) > 1:
-            reasons = [f"on all {len(told)} barge-ins"]
-        yield from _wrapped(reasons[0], width, 14)
+        yield from _beside(head, _reason(result, told), width)
         return
+    yield head
     for check in told[:SHOWN]:
         where = "" if check.barge_in is None else _where(check, len(result.checks))
         yield from _wrapped(f"{where}{check.reason}", width, 14)
         yield from _moments(check, width)
     if len(told) > SHOWN:
         yield f"{'':14}and on {len(told) - SHOWN} more"
+
+
+def _reason(result: Result, told: Sequence[Check]) -> str:
+    """Why it holds, where that says more than the assertion."""
+    reasons = {check.reason for check in told}
+    if len(reasons) > 1:
+        return f"on all {len(told)} barge-ins"
+    (reason,) = reasons
+    said = (result.assertion.replace("==", "is"), f"{result.assertion} is true")
+    return "" if reason in said else reason
+
+
+def _beside(head: str, reason: str, width: int) -> list[str]:
+    line = f"{head:<44} {reason}".rstrip()
+    return [line] if len(line) <= width else [head, *_wrapped(reason, width, 14)]
 
 
 def _where(check: Check, of: int) -> str:
