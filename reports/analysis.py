@@ -30,6 +30,8 @@ from probe.trace.reader import NONE, Trace, read_trace
 from reports.barge_ins import find_barge_ins
 from reports.crossings import Audio
 from reports.explanations import explain
+from reports.findings import RULES, Settings, checked, in_force, judge
+from reports.findings.case import Case
 from reports.ledger import Ledger, Lost, balance
 from reports.results import (
     SCHEMA,
@@ -58,13 +60,23 @@ Ints = NDArray[np.int64]
 BOUNDARIES = ("captured", "pushed", "sent")
 
 
-def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
-    """Segments, barge-ins and the balance of a trace, a file or one already read.
+def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None = None) -> Analysis:
+    """Segments, barge-ins, findings and the balance of a trace, a file or one already read.
+
+    Args:
+        trace: the file, or what `read_trace` made of it.
+        settings: thresholds of rules that differ from their defaults, by rule and name:
+            ``{"leak-after-verdict": {"fade-ms": 50}}``.
 
     Raises:
+        SettingError: no rule has such a threshold, or it can't have that value.
         TraceError: nothing can be read; the message is one line. A trace that is damaged, cut or
             of an unknown future is analysed as far as it goes and marked as incomplete.
     """
+    chosen = {
+        rule: {name: checked(RULES, rule, name, value) for name, value in values.items()}
+        for rule, values in (settings or {}).items()
+    }
     read = trace if isinstance(trace, Trace) else read_trace(trace)
     ledger = balance(read)
     options = _options(read)
@@ -78,6 +90,7 @@ def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
     )
     unaccounted = ledger.total["unaccounted"]
     whole = not ledger.incomplete
+    findings, not_judged = judge(Case(audio, segments, barge_ins), chosen)
     return Analysis(
         schema=SCHEMA,
         trace=_trace_facts(read, ledger, options),
@@ -89,7 +102,9 @@ def analyze(trace: str | os.PathLike[str] | Trace) -> Analysis:
         totals=_totals(ledger, segments),
         segments=segments,
         barge_ins=barge_ins,
-        findings=(),
+        findings=findings,
+        not_judged=not_judged,
+        thresholds=in_force(RULES.values(), chosen),
     )
 
 

@@ -27,10 +27,11 @@ from probe.trace.events import (
     SpeechCommitted,
     SpeechDone,
     StateChanged,
+    Tapped,
     TranscriptReceived,
 )
 from probe.trace.reader import NONE
-from reports.crossings import Audio
+from reports.crossings import Audio, Crossed
 from reports.facts import FOREVER
 from reports.ledger import GAP_NS, SLACK_NS
 from reports.results import (
@@ -39,13 +40,15 @@ from reports.results import (
     Cause,
     Leak,
     LeakCause,
+    LeakSurvival,
     Moment,
     Outcome,
+    Survivor,
     VerdictKind,
 )
 from reports.units import instant_ms, samples_ms, time_ms
 
-__all__ = ["find_barge_ins"]
+__all__ = ["RESOLUTION_NS", "Turn", "find_barge_ins", "turns_of"]
 
 Ints = NDArray[np.int64]
 
@@ -106,7 +109,7 @@ class _Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class Turn:
     """The caller spoke."""
 
     start_ns: int
@@ -139,7 +142,7 @@ class _Finder:
             if isinstance(e, FalseInterruption) or (isinstance(e, TranscriptReceived) and e.final)
         ]
         self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
-        self.turns = _turns(self.events)
+        self.turns = turns_of(self.events)
         self.under_way = audio.under_way
         self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
         self.latest: dict[str, _Attempt] = {}
@@ -281,7 +284,7 @@ class _Finder:
 
     # --- The caller ------------------------------------------------------------------------------
 
-    def _turn_before(self, at_ns: int) -> _Turn | None:
+    def _turn_before(self, at_ns: int) -> Turn | None:
         nth = bisect_right([turn.start_ns for turn in self.turns], at_ns)
         return self.turns[nth - 1] if nth else None
 
@@ -345,7 +348,7 @@ class _Finder:
                 ignored.append(attempt)
         return ignored
 
-    # --- What went out -----------------------------------------------------------------------------
+    # --- What went out ----------------------------------------------------------------------------
 
     def _leaks(
         self, speech: str, since_ns: int | None, until_ns: int
@@ -397,9 +400,9 @@ class _Finder:
         if verdict is not None and sent_leak is not None:
             late = last_sent is not None and last_sent > verdict and sent_leak.samples
             stop_ms = instant_ms(last_sent - verdict) if late and last_sent is not None else 0.0
-        causes = None
+        causes, survivors = None, None
         if verdict is not None and sent_leak is not None:
-            causes = self._causes(attempt, verdict, next_verdict)
+            causes, survivors = self._causes(attempt, verdict, next_verdict)
         until = FOREVER if attempt.onset_until_ns > next_start else attempt.onset_until_ns
         segment = bisect_right(self.first_ns, attempt.about_ns) - 1
         while segment >= 0 and self.segment_speech[segment] != speech:
@@ -429,6 +432,7 @@ class _Finder:
             over_caller=self._leaks(speech, attempt.onset_ns, min(until, next_start)),
             remaining=remaining,
             causes=causes,
+            survivors=survivors,
             stalled_ms=self._stalled(attempt, last_sent),
             story=self._story(attempt, next_start, last_sent),
             explanation="",
@@ -497,8 +501,11 @@ class _Finder:
                 return at_ns
         return None
 
-    def _causes(self, attempt: _Attempt, verdict: int, until_ns: int) -> tuple[Cause, ...]:
-        """The leak by the state of sink and source in which each of its samples was sent."""
+    def _causes(
+        self, attempt: _Attempt, verdict: int, until_ns: int
+    ) -> tuple[tuple[Cause, ...], tuple[Survivor, ...]]:
+        """The leak by the state of sink and source in which each of its samples was sent, and how
+        what was sent after a clear of the source escaped it."""
         changes: list[tuple[int, int, str]] = [
             (mark.at_ns, mark.at_ns, mark.mark)
             for mark, _ in self.ledger.marks
@@ -532,6 +539,7 @@ class _Finder:
                 since.pop()
             since.append((effective, state))
         sums: dict[LeakCause, tuple[int, set[int]]] = {}
+        escaped: dict[LeakSurvival, tuple[int, set[int]]] = {}
         for (begin, cause), end in zip(
             since, [at_ns for at_ns, _ in since[1:]] + [FOREVER], strict=True
         ):
@@ -542,10 +550,48 @@ class _Finder:
             if crossed.samples:
                 samples, rates = sums.get(cause, (0, set()))
                 sums[cause] = (samples + crossed.samples, rates | crossed.rates)
-        return tuple(
-            Cause(cause, samples, samples_ms(samples, rates))
-            for cause, (samples, rates) in sums.items()
+                if cause == "after-clear":
+                    self._escapes(crossed, escaped)
+        return (
+            tuple(
+                Cause(cause, samples, samples_ms(samples, rates))
+                for cause, (samples, rates) in sums.items()
+            ),
+            tuple(
+                Survivor(how, samples, samples_ms(samples, rates))
+                for how, (samples, rates) in escaped.items()
+            ),
         )
+
+    def _escapes(self, crossed: Crossed, sums: dict[LeakSurvival, tuple[int, set[int]]]) -> None:
+        """Adds what was sent after a clear of the source, by how it came to be there."""
+        p = self.trace.pushed
+        push = crossed.frame
+        clears = self.ledger.clears
+        cleared = [
+            max((c for c in clears if c[0] == source and c[1] <= at), default=None)
+            for source, at in zip(p.source[push].tolist(), crossed.at_ns.tolist(), strict=True)
+        ]
+        ended = np.array([-FOREVER if c is None else c[2] for c in cleared], dtype=np.int64)
+        late = p.at_ns[push] > ended
+        long = ~late & (p.samples[push] * 1000 > p.rate_hz[push] * self._queue_ms(p.source[push]))
+        names: tuple[tuple[LeakSurvival, NDArray[np.bool_]], ...] = (
+            ("pushed-late", late),
+            ("rest-of-long-frame", long),
+            ("survived-clear", ~late & ~long),
+        )
+        for how, rows in names:
+            amount = int((crossed.stop - crossed.start)[rows].sum())
+            if amount:
+                samples, rates = sums.get(how, (0, set()))
+                found = set(np.unique(crossed.rate_hz[rows]).tolist())
+                sums[how] = (samples + amount, rates | found)
+
+    def _queue_ms(self, source: Ints) -> Ints:
+        """Capacity of the sources' queues; where it is not known, longer than any frame."""
+        known = {e.source: e.queue_ms for e in self.events if isinstance(e, Tapped) and e.queue_ms}
+        names, where = np.unique(source, return_inverse=True)
+        return np.array([known.get(int(name), 2**31) for name in names], dtype=np.int64)[where]
 
     def _emptied_ns(self, speech: str, began_ns: int, ended_ns: int) -> int:
         """From when on what is sent was sent after a clear of the source.
@@ -631,9 +677,9 @@ class _Finder:
         return tuple(story)
 
 
-def _turns(events: Sequence[Event]) -> list[_Turn]:
+def turns_of(events: Sequence[Event]) -> list[Turn]:
     """When the caller spoke, as the session's user state says it."""
-    turns: list[_Turn] = []
+    turns: list[Turn] = []
     start: int | None = None
     for event in events:
         if not isinstance(event, StateChanged) or event.who != "user":
@@ -641,8 +687,8 @@ def _turns(events: Sequence[Event]) -> list[_Turn]:
         if event.new == "speaking" and start is None:
             start = event.at_ns
         elif event.new != "speaking" and start is not None:
-            turns.append(_Turn(start, event.at_ns))
+            turns.append(Turn(start, event.at_ns))
             start = None
     if start is not None:
-        turns.append(_Turn(start, FOREVER))
+        turns.append(Turn(start, FOREVER))
     return turns

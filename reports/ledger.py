@@ -160,6 +160,8 @@ class Ledger:
     """Reports of a finish and the segment each belongs to, -1: there was none without one."""
     clears: list[tuple[int, int, int]]
     """Clears of sources that succeeded: source, before, after, in time order."""
+    closed: dict[int, int]
+    """When each source was closed that was."""
     gaps: list[tuple[int, int, int]]
     """Segment, start and length in nanoseconds."""
     losses: list[Lost]
@@ -1031,6 +1033,7 @@ class _Balance:
             gate=facts.gate(),
             finishes=finishes,
             clears=facts.clears,
+            closed=facts.closed,
             gaps=gaps,
             losses=sorted(self.losses, key=lambda lost: (lost.segment, lost.at_ns, lost.start)),
             issues=self.issues,

@@ -27,24 +27,34 @@ __all__ = [
     "BargeIn",
     "Cause",
     "Control",
+    "Evidence",
     "Fault",
+    "Figure",
     "Finding",
     "Gap",
     "Geometry",
+    "InForce",
     "Leak",
     "LeakCause",
+    "LeakSurvival",
     "Loss",
     "LossCause",
     "Mark",
     "Moment",
+    "NotJudged",
     "Outcome",
+    "Part",
     "Problem",
+    "Range",
     "Run",
     "Segment",
+    "Severity",
     "Span",
     "Stall",
+    "Survivor",
     "Totals",
     "TraceFacts",
+    "Unit",
     "VerdictKind",
 ]
 
@@ -54,6 +64,9 @@ SCHEMA = 1
 VerdictKind = Literal["overlap", "activity", "transcript", "programmatic"]
 Outcome = Literal["committed", "resumed", "finished", "ignored"]
 LeakCause = Literal["not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed"]
+Severity = Literal["info", "warning", "error"]
+Unit = Literal["ms", "samples", "%", "count"]
+LeakSurvival = Literal["survived-clear", "pushed-late", "rest-of-long-frame"]
 LossCause = Literal[
     "refused", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
 ]
@@ -106,6 +119,20 @@ class Cause:
     """
 
     cause: LeakCause
+    samples: int
+    ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Survivor:
+    """Leaked audio that was sent after the source had been cleared, and how that came.
+
+    ``survived-clear``: pushed before the clear or while it ran, and not taken by it.
+    ``pushed-late``: pushed after the clear. ``rest-of-long-frame``: of a push longer than the
+    queue, which the source takes in pieces.
+    """
+
+    how: LeakSurvival
     samples: int
     ms: float | None
 
@@ -281,6 +308,9 @@ class BargeIn:
     verdict; ``None``: no verdict, or not tapped."""
     causes: tuple[Cause, ...] | None
     """``None``: *sent* was not tapped, or there was no verdict."""
+    survivors: tuple[Survivor, ...] | None
+    """How the samples of the cause ``after-clear`` escaped the clear; they add up to it. ``None``
+    as at ``causes``."""
     stalled_ms: float
     """Longest stall of the session's loop around it: its times are late by up to that."""
     story: tuple[Moment, ...]
@@ -384,14 +414,80 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
+class Figure:
+    """The number a finding is about; ``--fail-on RULE>VALUE`` compares with it."""
+
+    value: float
+    unit: Unit
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Samples a finding is about, half open, counted over the whole trace at their boundary."""
+
+    boundary: str
+    start_sample: int
+    stop_sample: int
+    start_ms: float | None
+    """When its first sample crossed; ``None``: it never did."""
+    stop_ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a finding's samples and what took or sent it; all parts add up to the whole."""
+
+    cause: str
+    samples: int
+    ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a finding rests on. Exact in samples; instants as exact as their boundary."""
+
+    figure: Figure
+    samples: int | None
+    """Audio the finding is about; ``None``: it is not about an amount of audio."""
+    parts: tuple[Part, ...]
+    ranges: tuple[Range, ...]
+    moments: tuple[Moment, ...]
+    """Marks, events and instants in their order; repeated marks are one, with a count."""
+    stalls: tuple[Stall, ...]
+    """Stalls of the session's loop that one of the moments lies in: its time may be late."""
+    facts: Mapping[str, Any]
+    """What else the rule looked at: its reason, claims, options."""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that fired."""
 
     rule: str
-    severity: Literal["info", "warning", "error"]
+    severity: Severity
     segment: int | None
     message: str
-    evidence: Mapping[str, Any]
+    """One plain sentence."""
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class NotJudged:
+    """A rule the trace gives no ground to judge by."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """A threshold as it was applied."""
+
+    rule: str
+    name: str
+    value: float
+    unit: Unit
+    default: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,3 +509,8 @@ class Analysis:
     segments: tuple[Segment, ...]
     barge_ins: tuple[BargeIn, ...]
     findings: tuple[Finding, ...]
+    """Worst first: by severity, then by rule, then in time."""
+    not_judged: tuple[NotJudged, ...]
+    """Rules that could not be judged, and why."""
+    thresholds: tuple[InForce, ...]
+    """Every threshold the rules were applied with."""

@@ -1,0 +1,76 @@
+"""A capture that took far longer than its frame and a full queue explain, while the gate was
+open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from probe.trace.events import Tapped
+from probe.trace.reader import NONE
+from reports.findings.case import NS_PER_MS, Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+
+__all__ = ["RULE"]
+
+_QUEUE_MS = 1000
+"""Taken for the queue's capacity where the trace does not say; longer than any known."""
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    c = case.trace.captured
+    if not len(c):
+        return
+    queues = [e.queue_ms for e in case.trace.events if isinstance(e, Tapped) and e.queue_ms]
+    queue = max(queues, default=_QUEUE_MS)
+    running = c.end < 0
+    end = min([case.trace.last_ns, *case.ledger.closed.values()])
+    # Where a trace was cut the end of a call may just not have been written.
+    cut = case.trace.trailer is None
+    ended = np.where(c.ended_ns == NONE, np.where(running & (not cut), end, c.at_ns), c.ended_ns)
+    allowed = c.samples * 1000 // np.maximum(c.rate_hz, 1) + queue + limits["stall-ms"]
+    long = np.flatnonzero(ended - c.at_ns > allowed * NS_PER_MS)
+    for row in long.tolist():
+        at, until = int(c.at_ns[row]), int(ended[row])
+        waited = until - at - case.shut_within(at, until)
+        if waited <= allowed[row] * NS_PER_MS:
+            continue
+        still = ", and had not ended when the trace did" if running[row] else ""
+        yield Found(
+            message=(
+                f"A capture of {int(c.samples[row]) * 1000 / int(c.rate_hz[row] or 1):.1f} ms took "
+                f"{waited / 1e6:.0f} ms with the gate open{still}."
+            ),
+            figure=waited / NS_PER_MS,
+            segment=int(case.ledger.frame_segment[row]) + 1,
+            samples=int(c.samples[row]),
+            ranges=(
+                case.captured_range(
+                    int(c.start_sample[row]), int(c.start_sample[row] + c.samples[row]), at
+                ),
+            ),
+            moments=(
+                (at, "capture begins"),
+                *case.mark_moments(at, until),
+                (until, "capture still runs" if running[row] else "capture ends"),
+            ),
+            facts={"frame": int(c.frame[row])},
+        )
+
+
+RULE = Rule(
+    name="capture-stalled",
+    severity="warning",
+    looks_for=plain(__doc__),
+    cause=(
+        "The sink waits for something beside the queue: a subscriber that has not come, a lock, a "
+        "task that died."
+    ),
+    remedy="See what capture_frame of the sink awaits before and after it pushes.",
+    needs=("captured",),
+    figure="how long the capture took with the gate open",
+    unit="ms",
+    judge=_judge,
+    thresholds=(Threshold("stall-ms", 500, "ms", "allowed beside the frame and a full queue"),),
+)

@@ -1,0 +1,63 @@
+"""A segment reported as finished while audio of it was still to be sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.explanations import measured
+from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
+    for report, row in case.ledger.finishes:
+        segment = case.segments[row] if row >= 0 else None
+        if segment is None or segment.sent is None or segment.partial:
+            continue
+        after = case.left(row, report.at_ns, FOREVER)
+        # The tail comes out with the next segment, whenever that is.
+        amount = after.samples - min(int(case.ledger.sums.tail[row]), after.samples)
+        length = amount * 1000 / case.rate_hz(row)
+        if length <= doubt:
+            continue
+        last = int(after.until_ns.max())
+        yield Found(
+            message=(
+                f"The segment was reported as finished with {measured(amount, round(length, 3))} "
+                f"of it still to be sent; the last of it left {(last - report.at_ns) / 1e6:.1f} ms "
+                "later."
+            ),
+            figure=round(length, 3),
+            segment=row + 1,
+            samples=amount,
+            ranges=case.ranges(after, "sent"),
+            moments=(
+                *case.mark_moments(case.first_ns[row], report.at_ns),
+                (report.at_ns, "finish reported"),
+                (last, "last sample sent"),
+            ),
+            facts={"interrupted": report.interrupted},
+        )
+
+
+RULE = Rule(
+    name="finish-before-sent",
+    severity="warning",
+    looks_for=plain(__doc__),
+    cause=(
+        "The sink waits by the source's queued_duration, which is clock arithmetic, or does not "
+        "wait for the queue at all."
+    ),
+    remedy=(
+        "The session starts the next step on this report; see what the room output awaits before "
+        "on_playback_finished."
+    ),
+    needs=("captured", "pushed", "sent", "balance"),
+    figure="audio still to be sent",
+    unit="ms",
+    judge=_judge,
+    thresholds=(Threshold("tolerance-ms", 20, "ms", "allowed beside the resolution of the wire"),),
+)

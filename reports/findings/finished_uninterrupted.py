@@ -1,0 +1,82 @@
+"""A segment that was cut is reported as not interrupted, or one that was played to its end as
+interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.explanations import measured
+from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.rule import Found, Limits, Rule, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    verdicts = {
+        b.speech_id: at_ns(b.verdict_ms) for b in case.barge_ins if b.verdict_ms is not None
+    }
+    for report, row in case.ledger.finishes:
+        if row < 0 or report.interrupted is None:
+            continue
+        segment = case.segments[row]
+        if segment.captured is None or segment.sent is None or segment.partial:
+            continue
+        if segment.resampled:
+            continue
+        tail = int(case.ledger.sums.tail_unsent[row])
+        lost = segment.captured.samples - segment.sent.samples - tail
+        length = case.ms(lost, [case.rate_hz(row)]) or 0.0
+        cut = [m for m in segment.order if m.mark == "clear" and at_ns(m.at_ms) <= report.at_ns]
+        verdict = verdicts.get(segment.speech_id)
+        flushed = [m for m in segment.order if m.mark == "flush"]
+        span = case.sent_span[row]
+        if not report.interrupted and cut and length * NS_PER_MS > case.resolution_ns():
+            message = (
+                f"The segment was cut, {measured(lost, length)} of it were never sent, and it was "
+                "reported as not interrupted."
+            )
+        elif (
+            report.interrupted
+            and lost <= 0
+            and flushed
+            and span is not None
+            and span[1] < min(report.at_ns, verdict or report.at_ns) - case.resolution_ns()
+            and (verdict is None or at_ns(flushed[0].at_ms) < verdict)
+        ):
+            message = "The segment was sent to its end, and it was reported as interrupted."
+            length = 0.0
+        else:
+            continue
+        yield Found(
+            message=message,
+            figure=length,
+            segment=row + 1,
+            samples=max(lost, 0),
+            moments=(
+                *case.mark_moments(case.first_ns[row], report.at_ns),
+                *([] if verdict is None else [(verdict, "verdict")]),
+                *([] if span is None else [(span[1], "last sample sent")]),
+                (report.at_ns, "finish reported"),
+            ),
+            facts={"reported_interrupted": report.interrupted},
+        )
+
+
+RULE = Rule(
+    name="finished-uninterrupted",
+    severity="warning",
+    looks_for=plain(__doc__),
+    cause=(
+        "The sink's report takes the state of another segment, or of the moment the report is "
+        "made, instead of what happened to its own."
+    ),
+    remedy=(
+        "See where the room output reports the finish of a segment and which event it asks for "
+        "the interruption; the history is cut, or not cut, by this report."
+    ),
+    needs=("captured", "pushed", "sent", "balance"),
+    figure="audio of the segment that was never sent",
+    unit="ms",
+    judge=_judge,
+)

@@ -1,0 +1,74 @@
+"""The sink stays paused after its speech is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    grace = round(limits["grace-ms"] * NS_PER_MS)
+    closed = min((e for e in case.ledger.closed.values()), default=FOREVER)
+    for shut, opened in case.gate:
+        owner = next(case.marks(shut, shut, "pause"), None)
+        row = -1 if owner is None else owner[1]
+        name = None if owner is None else owner[0].speech
+        speech = case.speeches.get(name) if name is not None else None
+        if speech is None and row >= 0:
+            speech = case.speech_of(row)
+        over = _over(case, row, speech.done_ns if speech is not None else None)
+        if over is None:
+            continue
+        since = max(shut, over)
+        until = min(opened, case.trace.last_ns, closed)
+        if until - since <= grace:
+            continue
+        following = [at for at in case.first_ns if since < at < opened]
+        after = f"; {len(following)} later segments met a closed gate" if following else ""
+        yield Found(
+            message=(
+                f"The gate stayed closed for {(until - since) / 1e6:.0f} ms after the speech was "
+                f"over{after}."
+            ),
+            figure=(until - since) / NS_PER_MS,
+            segment=row + 1 if row >= 0 else None,
+            moments=(
+                (shut, "pause: the gate is closed"),
+                (over, "the speech is over"),
+                *((at, "a later segment begins") for at in following[:3]),
+                *([(opened, "resume: the gate is open")] if opened < FOREVER else []),
+            ),
+            facts={"opened": opened < FOREVER, "segments_behind_it": len(following)},
+            severity="error" if following else "warning",
+        )
+
+
+def _over(case: Case, row: int, done: int | None) -> int | None:
+    """When the paused speech was over, by its own end or by the sink's report."""
+    if done is not None:
+        return done
+    if row >= 0 and case.speech_of(row) is None:
+        finished = case.segments[row].finished_ms
+        return None if finished is None else round(finished * NS_PER_MS)
+    return None
+
+
+RULE = Rule(
+    name="gate-left-closed",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause="The speech ended while it was paused, and nobody was left to resume the sink.",
+    remedy=(
+        "Resume the sink whenever a paused speech ends, whichever way; see what the session does "
+        "with its paused speech when that is done or cleared."
+    ),
+    needs=("captured", "session", "pause"),
+    figure="how long the gate stayed closed",
+    unit="ms",
+    judge=_judge,
+    thresholds=(Threshold("grace-ms", 1000, "ms", "a gate opened this soon after is in order"),),
+)

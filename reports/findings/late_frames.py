@@ -1,0 +1,85 @@
+"""Frames that were still captured for a speech after it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reports.explanations import measured
+from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    c = case.trace.captured
+    for speech in case.speeches.values():
+        if speech.committed_ns is None or not speech.segments:
+            continue
+        since = speech.committed_ns + round(limits["grace-ms"] * NS_PER_MS)
+        rows = case.audio.frames(speech.name)
+        rows = rows[(c.at_ns[rows] > since) & (c.samples[rows] > 0)]
+        if not len(rows):
+            continue
+        samples = int(c.samples[rows].sum())
+        length = case.ms(samples, np.unique(c.rate_hz[rows]).tolist())
+        first, last = int(c.at_ns[rows].min()), int(c.at_ns[rows].max())
+        start, stop = int(c.start_sample[rows[0]]), int((c.start_sample + c.samples)[rows[-1]])
+        sent = _sent(case, speech.name, start)
+        frames = "frame" if len(rows) == 1 else "frames"
+        yield Found(
+            message=(
+                f"{len(rows)} {frames}, {measured(samples, length)}, still entered the sink after "
+                f"the speech was interrupted; {sent} samples of them were sent."
+            ),
+            figure=length or 0.0,
+            segment=case.segment_at(first) + 1,
+            samples=samples,
+            ranges=(case.captured_range(start, stop, first),),
+            moments=(
+                (speech.committed_ns, "commit: the speech is interrupted"),
+                *case.mark_moments(speech.committed_ns, last),
+                (first, "first late frame captured"),
+                (last, "last late frame captured"),
+            ),
+            facts={"frames": len(rows), "sent_samples": sent},
+            severity="error" if sent else "warning",
+        )
+
+
+def _sent(case: Case, speech: str, captured: int) -> int:
+    """Samples of a speech from a captured position on that were sent."""
+    if not {"pushed", "sent"} <= case.tapped:
+        return 0
+    parts = case.ledger.parts
+    crossed = case.audio.crossed("sent", speech, -FOREVER, FOREVER)
+    rows = case.audio.sent(speech)
+    return (
+        0
+        if not crossed.samples
+        else int(parts.samples[rows[parts.captured[rows] >= captured]].sum())
+    )
+
+
+RULE = Rule(
+    name="late-frames",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "The task that forwards the TTS to the sink is cancelled some steps after the commit, or "
+        "drains its queue first."
+    ),
+    remedy=(
+        "Stop forwarding at the commit, before the sink is cleared; see the audio forwarding task "
+        "of the reply. A frame that comes after the clear opens a segment nobody clears."
+    ),
+    needs=("captured", "session"),
+    figure="audio captured after the commit",
+    unit="ms",
+    judge=_judge,
+    thresholds=(
+        Threshold("grace-ms", 1, "ms", "frames this soon after the commit were under way"),
+    ),
+)

@@ -1,0 +1,86 @@
+"""Samples of the interrupted speech that were sent after the verdict, more than the resolution of
+the boundary; each with the cause of the moment it was sent, so that the parts add up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.explanations import measured
+from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.results import BargeIn, Part, Range
+
+__all__ = ["RULE"]
+
+
+def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
+    """Causes of the leak, with what was sent after a clear told apart by how it escaped."""
+    parts = [
+        Part(cause.cause, cause.samples, cause.ms)
+        for cause in barge_in.causes or ()
+        if cause.cause != "after-clear"
+    ]
+    parts += [Part(f"after-clear: {s.how}", s.samples, s.ms) for s in barge_in.survivors or ()]
+    return tuple(parts)
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    resolution_ms = case.resolution_ns() / NS_PER_MS
+    for barge_in in case.barge_ins:
+        leak = (barge_in.leaked or {}).get("sent")
+        if leak is None or not leak.samples or barge_in.verdict_ms is None:
+            continue
+        verdict = at_ns(barge_in.verdict_ms)
+        until = at_ns(leak.spans[-1].stop_ms)
+        speech = barge_in.speech_id or ""
+        faded = verdict + round(limits["fade-ms"] * NS_PER_MS)
+        beyond = case.longest_ms(case.audio.crossed("sent", speech, faded, until))
+        whole = case.longest_ms(case.audio.crossed("sent", speech, verdict, until))
+        if beyond <= resolution_ms or whole <= resolution_ms:
+            continue
+        parts = _parts(barge_in)
+        main = max(parts, key=lambda part: part.samples)
+        share = "all" if main.samples == leak.samples else measured(main.samples, main.ms)
+        yield Found(
+            message=(
+                f"{measured(leak.samples, leak.ms)} of the interrupted speech were sent after the "
+                f"verdict, {share} of it {main.cause}."
+            ),
+            figure=whole,
+            segment=barge_in.segment,
+            samples=leak.samples,
+            parts=parts,
+            ranges=tuple(
+                Range("pushed", s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
+                for s in leak.spans
+            ),
+            moments=tuple((at_ns(m.at_ms), m.event) for m in barge_in.story),
+            facts={"verdict": barge_in.verdict_kind, "stop_ms": barge_in.stop_ms},
+            severity="error" if whole > limits["serious-ms"] else "warning",
+        )
+
+
+RULE = Rule(
+    name="leak-after-verdict",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "A pause only closes the sink's gate: up to 200 ms in the source's queue play on until "
+        "the next frame arrives at it, and a clear of the sink reaches the source later."
+    ),
+    remedy=(
+        "Clear the source's queue when the gate closes; see pause and clear_buffer of the room "
+        "output. By cause: not-stopped is the session deciding late, clear-pending the sink's own "
+        "task, after-clear a push the clear did not take."
+    ),
+    needs=("captured", "pushed", "sent", "session", "balance"),
+    figure="audio sent after the verdict",
+    unit="ms",
+    judge=_judge,
+    thresholds=(
+        Threshold(
+            "fade-ms", 0, "ms", "a deliberate fade-out: audio sent this long after is no leak"
+        ),
+        Threshold("serious-ms", 200, "ms", "an error above this, which a full queue explains"),
+    ),
+)

@@ -1,0 +1,62 @@
+"""An interrupted segment ended without a clear, although something of it was left to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.explanations import measured
+from reports.findings.case import FOREVER, Case, at_ns
+from reports.findings.rule import Found, Limits, Rule, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    for barge_in in case.barge_ins:
+        left = barge_in.remaining
+        if barge_in.outcome != "committed" or barge_in.verdict_ms is None:
+            continue
+        if left is None or not left.samples or barge_in.segment is None:
+            continue
+        speech = case.speeches[barge_in.speech_id or ""]
+        row = barge_in.segment - 1
+        ends = [at for at in (speech.done_ns,) if at is not None]
+        ends += [case.first_ns[s] for s in range(row + 1, len(case.first_ns))][:1]
+        if not ends:
+            continue
+        since = min(at_ns(barge_in.verdict_ms), speech.committed_ns or FOREVER)
+        cleared = any(
+            owner in speech.segments or mark.speech == speech.name
+            for mark, owner in case.marks(since - 1000, FOREVER, "clear")
+        )
+        if cleared:
+            continue
+        yield Found(
+            message=(
+                f"The speech was interrupted with {measured(left.samples, left.ms)} of it left, "
+                "and the sink was never cleared."
+            ),
+            figure=left.ms or 0.0,
+            segment=barge_in.segment,
+            samples=left.samples,
+            moments=(
+                *((at_ns(m.at_ms), m.event) for m in barge_in.story),
+                (min(ends), "the segment is over"),
+            ),
+        )
+
+
+RULE = Rule(
+    name="never-cleared",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause="The reply's task was cancelled on a way that does not reach the sink's clear_buffer.",
+    remedy=(
+        "Every way out of an interrupted reply has to call clear_buffer on the sink; see where "
+        "the session forwards audio and handles the interruption."
+    ),
+    needs=("captured", "pushed", "sent", "session"),
+    figure="audio of the speech left at the verdict",
+    unit="ms",
+    judge=_judge,
+)

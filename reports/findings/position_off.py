@@ -1,0 +1,99 @@
+"""The playback position the framework claims, or its progress events, against the samples that had
+been sent by then, with the resolution of the tap taken into account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from probe.trace.events import PlaybackReported
+from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
+    progress = _progress(case)
+    for report, row in case.ledger.finishes:
+        if row < 0:
+            continue
+        segment = case.segments[row]
+        if segment.sent is None or segment.partial or segment.resampled:
+            continue
+        # The slack of the wire's stamps: a block under way at the report counts as played.
+        rate = case.rate_hz(row)
+        sent = case.left(row, -FOREVER, report.at_ns).samples * 1000 / rate
+        tail = int(case.ledger.sums.tail[row]) * 1000 / rate
+        claims: list[tuple[str, float]] = []
+        if report.position_s is not None:
+            claims.append(("position", report.position_s * 1000))
+        told = progress.get(row, [])
+        if told:
+            claims.append(("progress", sum((e.duration_s or 0.0) for e in told) * 1000))
+        off = [(name, claimed, _beyond(claimed - sent, tail)) for name, claimed in claims]
+        wrong = [entry for entry in off if abs(entry[2]) > doubt]
+        if not wrong:
+            continue
+        name, claimed, by = max(wrong, key=lambda entry: abs(entry[2]))
+        what = "playback position" if name == "position" else "sum of its progress events"
+        side = "more" if by > 0 else "less"
+        facts: dict[str, Any] = {"sent_ms": round(sent, 3), "tail_ms": round(tail, 3)}
+        facts |= {f"claimed_{n}_ms": round(c, 3) for n, c, _ in off}
+        facts["allowed_ms"] = doubt
+        yield Found(
+            message=(
+                f"The {what} says {claimed:.1f} ms were played, {abs(by):.1f} ms {side} than the "
+                f"{sent:.1f} ms that had been sent when it came."
+            ),
+            figure=round(abs(by), 3),
+            segment=row + 1,
+            moments=(
+                (case.first_ns[row], "first frame captured"),
+                *((e.at_ns, "progress reported") for e in told),
+                *case.mark_moments(case.first_ns[row], report.at_ns),
+                (report.at_ns, "finish reported"),
+            ),
+            facts=facts,
+        )
+
+
+def _beyond(off: float, tail: float) -> float:
+    """How far off a claim is that may or may not count the tail."""
+    return max(off - tail, 0.0) if off > 0 else off
+
+
+def _progress(case: Case) -> dict[int, list[PlaybackReported]]:
+    """Progress events by segment: each belongs to the finish that comes next."""
+    finishes = [(report.at_ns, row) for report, row in case.ledger.finishes if row >= 0]
+    found: dict[int, list[PlaybackReported]] = {}
+    nth = 0
+    for event in case.reports:
+        if event.report != "progressed":
+            continue
+        while nth < len(finishes) and finishes[nth][0] < event.at_ns:
+            nth += 1
+        if nth < len(finishes):
+            found.setdefault(finishes[nth][1], []).append(event)
+    return found
+
+
+RULE = Rule(
+    name="position-off",
+    severity="warning",
+    looks_for=plain(__doc__),
+    cause=(
+        "The position is reckoned from the source's queued_duration, which is clock arithmetic, "
+        "and what a pause discarded is counted as played or as never pushed."
+    ),
+    remedy=(
+        "Text is cut at this position, so the history says what was not heard; see how the room "
+        "output adds up what it pushed when it is paused, resumed or cleared."
+    ),
+    needs=("captured", "pushed", "sent", "balance"),
+    figure="claimed less sent",
+    unit="ms",
+    judge=_judge,
+    thresholds=(Threshold("tolerance-ms", 20, "ms", "allowed beside the resolution and the tail"),),
+)

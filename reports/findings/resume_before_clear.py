@@ -1,0 +1,85 @@
+"""The gate was opened while frames of the interrupted speech were parked at it: they go out, or
+get lost by luck."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from reports.explanations import measured
+from reports.findings.case import FOREVER, Case, at_ns
+from reports.findings.rule import Found, Limits, Rule, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    for barge_in in case.barge_ins:
+        if barge_in.verdict_ms is None or barge_in.outcome not in ("committed", "finished"):
+            continue
+        verdict = at_ns(barge_in.verdict_ms)
+        speech = case.speeches[barge_in.speech_id or ""]
+        if speech.committed_ns is None:
+            continue
+        opened = [until for _, until in case.gate if verdict <= until < FOREVER]
+        if not opened:
+            continue
+        at = opened[0]
+        parked = _parked(case, speech.segments, at)
+        if not parked:
+            continue
+        after = case.audio.crossed("pushed", speech.name, at, FOREVER)
+        sent = case.audio.crossed("sent", speech.name, at, FOREVER)
+        rates = after.rates or {case.rate_hz(speech.segments[0])}
+        length = case.ms(parked, rates)
+        yield Found(
+            message=(
+                f"The gate was opened while {measured(parked, length)} of the interrupted speech "
+                f"were still parked at it; {measured(after.samples, case.ms(after.samples, rates))}"
+                " were pushed after that."
+            ),
+            figure=length or 0.0,
+            segment=barge_in.segment,
+            samples=parked,
+            ranges=case.ranges(after, "pushed"),
+            moments=(
+                *((at_ns(m.at_ms), m.event) for m in barge_in.story if at_ns(m.at_ms) != at),
+                (at, "resume: the gate is open, frames parked at it"),
+            ),
+            facts={"pushed_samples": after.samples, "sent_samples": sent.samples},
+            severity="error" if after.samples else "warning",
+        )
+
+
+def _parked(case: Case, rows: list[int], at: int) -> int:
+    """Samples captured before an instant that had neither been pushed nor dropped by then."""
+    c, p = case.trace.captured, case.trace.pushed
+    parts = case.ledger.parts
+    frames = np.isin(case.ledger.frame_segment, rows) & (c.at_ns < at)
+    pushed = np.isin(parts.segment, rows) & (p.at_ns[parts.push] < at) & ~parts.inherited
+    dropped = sum(
+        lost.stop - lost.start
+        for lost in case.ledger.losses
+        if lost.what == "dropped" and lost.segment in rows and lost.at_ns <= at
+    )
+    return int(c.samples[frames].sum()) - int(parts.samples[pushed].sum()) - dropped
+
+
+RULE = Rule(
+    name="resume-before-clear",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "The session resumes the sink when the next reply begins, or when a timeout ends the "
+        "pause, before the interrupted reply has been cleared."
+    ),
+    remedy=(
+        "Clear first, then resume: see where the session resumes its audio output after an "
+        "interruption, and what clear_buffer does with frames that wait at the gate."
+    ),
+    needs=("captured", "pushed", "session", "pause", "balance"),
+    figure="audio parked at the gate when it was opened",
+    unit="ms",
+    judge=_judge,
+)

@@ -1,0 +1,63 @@
+"""A speech went on after a confirmed verdict, with or without a false-interruption event."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from probe.trace.events import FalseInterruption
+from reports.explanations import measured
+from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.rule import Found, Limits, Rule, plain
+from reports.results import Range
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    for barge_in in case.barge_ins:
+        if barge_in.outcome != "resumed" or barge_in.verdict_ms is None:
+            continue
+        leaked = barge_in.leaked or {}
+        boundary = "sent" if leaked.get("sent") is not None else "pushed"
+        leak = leaked.get(boundary)
+        if leak is None or (leak.ms or 0.0) * NS_PER_MS <= case.resolution_ns():
+            continue
+        called_false = any(
+            isinstance(e, FalseInterruption) and e.at_ns >= at_ns(barge_in.verdict_ms)
+            for e in case.trace.events
+        )
+        event = "with" if called_false else "without"
+        yield Found(
+            message=(
+                f"The speech went on after a confirmed verdict, {event} a false-interruption "
+                f"event: {measured(leak.samples, leak.ms)} were {boundary} after it."
+            ),
+            figure=leak.ms or 0.0,
+            segment=barge_in.segment,
+            samples=leak.samples,
+            ranges=tuple(
+                Range("pushed", s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
+                for s in leak.spans
+            ),
+            moments=tuple((at_ns(m.at_ms), m.event) for m in barge_in.story),
+            facts={"false_interruption": called_false, "verdict": barge_in.verdict_kind},
+        )
+
+
+RULE = Rule(
+    name="resumed-after-verdict",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "No final transcript committed the verdict before false_interruption_timeout, and the "
+        "timer does not know that the model had confirmed the interruption."
+    ),
+    remedy=(
+        "Cancel the false-interruption timer when the verdict comes, or commit on the verdict; "
+        "see where the session starts that timer. Until then a longer timeout helps."
+    ),
+    needs=("pushed", "session", "overlapping_speech"),
+    figure="audio that went out after the verdict",
+    unit="ms",
+    judge=_judge,
+)

@@ -1,0 +1,85 @@
+"""What a rule is, and what it hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reports.findings.case import Case
+from reports.results import Part, Range, Severity, Unit
+
+__all__ = ["Found", "Limits", "Need", "Rule", "Threshold", "plain"]
+
+Limits = Mapping[str, float]
+"""The thresholds of one rule as they are in force, by name, in their unit."""
+
+Need = Literal[
+    "captured",
+    "pushed",
+    "sent",
+    "balance",
+    "session",
+    "pause",
+    "playback_started",
+    "overlapping_speech",
+]
+"""What a rule can't do without: a boundary, a balance that adds up, the session's events (who
+speaks, who interrupts whom), or a signal that older releases lack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A value from which on a rule fires, or which it allows for."""
+
+    name: str
+    default: float
+    unit: Unit
+    about: str
+    """What it does, one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Something a rule came upon; times in nanoseconds since the trace began."""
+
+    message: str
+    """One plain sentence."""
+    figure: float
+    """In the unit of the rule's figure."""
+    segment: int | None = None
+    """From 1."""
+    samples: int | None = None
+    parts: tuple[Part, ...] = ()
+    ranges: tuple[Range, ...] = ()
+    moments: tuple[tuple[int, str], ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    severity: Severity | None = None
+    """Where it is not the rule's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way the audio goes wrong."""
+
+    name: str
+    severity: Severity
+    """The worst it finds; a single finding may be milder."""
+    looks_for: str
+    cause: str
+    """What usually brings it about."""
+    remedy: str
+    """What to do, and where to look in the framework."""
+    needs: tuple[Need, ...]
+    figure: str
+    """What the figure of its findings is."""
+    unit: Unit
+    """Unit of that figure."""
+    judge: Callable[[Case, Limits], Iterable[Found]]
+    """Pure; findings in time order."""
+    thresholds: tuple[Threshold, ...] = ()
+
+
+def plain(docstring: str | None) -> str:
+    """A docstring as one paragraph; empty where the interpreter dropped it."""
+    return " ".join((docstring or "").split())

@@ -1,0 +1,93 @@
+"""Captures of a speech that end cancelled or raised although nobody interrupted it, or frames the
+source refuses: the reply is swallowed before or at the source; since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from probe.trace.reader import ENDS
+from reports.explanations import measured
+from reports.findings.case import Case
+from reports.findings.rule import Found, Limits, Rule, plain
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    c, p = case.trace.captured, case.trace.pushed
+    segment = case.ledger.frame_segment
+    bad = (c.end == ENDS.index("cancelled")) | (c.end == ENDS.index("raised"))
+    refused = np.zeros(len(c), np.bool_)
+    for push in np.flatnonzero(~p.accepted).tolist():
+        begin, end = int(p.range_offset[push]), int(p.range_offset[push + 1])
+        at = np.searchsorted(c.start_sample, p.range_start[begin:end], "right") - 1
+        refused[at[at >= 0]] = True
+    since: int | None = None
+    for row in np.unique(segment[bad | refused]).tolist():
+        speech = case.speech_of(row)
+        frames = np.flatnonzero((segment == row) & (bad | refused))
+        if speech is None:
+            # Whoever feeds the sink itself may cancel its own calls.
+            frames = frames[(c.end[frames] == ENDS.index("raised")) | refused[frames]]
+        elif speech.committed_ns is not None:
+            frames = frames[np.maximum(c.ended_ns[frames], c.at_ns[frames]) < speech.committed_ns]
+        if not len(frames):
+            continue
+        first = int(c.at_ns[frames[0]])
+        since = first if since is None else since
+        samples = int(c.samples[frames].sum())
+        length = case.ms(samples, np.unique(c.rate_hz[frames]).tolist())
+        how = "refused by the source" if refused[frames].any() else ENDS[int(c.end[frames[0]])]
+        error = case.trace.text(int(c.error[frames[0]]))
+        yield Found(
+            message=(
+                f"{len(frames)} of {int((segment == row).sum())} captures were {how} "
+                f"({measured(samples, length)}) although nobody interrupted the speech; "
+                f"so it has been since {since / 1e6:.1f} ms."
+            ),
+            figure=float(len(frames)),
+            segment=row + 1,
+            samples=samples,
+            ranges=(
+                case.captured_range(
+                    int(c.start_sample[frames[0]]),
+                    int((c.start_sample + c.samples)[frames[-1]]),
+                    first,
+                ),
+            ),
+            moments=(
+                *_before(case, first),
+                (first, "first capture that failed"),
+                (int(c.at_ns[frames[-1]]), "last capture that failed"),
+                *case.mark_moments(case.first_ns[row], case.next_start(row) - 1),
+            ),
+            facts={"frames": len(frames), "how": how, "error": error, "since_ms": since / 1e6},
+        )
+
+
+def _before(case: Case, at: int) -> list[tuple[int, str]]:
+    """The last interruption of another speech before; it is what usually poisons the sink."""
+    committed = [s.committed_ns for s in case.speeches.values() if s.committed_ns is not None]
+    earlier = [ns for ns in committed if ns < at]
+    return [(max(earlier), "an earlier speech is interrupted")] if earlier else []
+
+
+RULE = Rule(
+    name="sink-refuses",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "An interruption cancelled something the sink itself waits for, such as the future of the "
+        "first subscriber; every later capture fails with it. Or the source was closed."
+    ),
+    remedy=(
+        "Shield what the sink waits for from the cancellation of a capture; see capture_frame of "
+        "the room output and its future of the subscription."
+    ),
+    needs=("captured",),
+    figure="captures that failed",
+    unit="count",
+    judge=_judge,
+)

@@ -1,0 +1,115 @@
+"""Part of a speech that nobody interrupted, or that was resumed, was never sent: where in the
+speech the hole is, how long, and what took it. A lost tail is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from probe.trace.reader import NONE
+from reports.explanations import measured
+from reports.findings.case import Case
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.results import Part, Range
+
+__all__ = ["RULE"]
+
+_TAKEN = {
+    ("dropped", "refused"): "refused by the source",
+    ("dropped", "raised"): "its capture raised",
+    ("dropped", "cancelled"): "its capture was cancelled",
+    ("dropped", "clear"): "dropped by a clear of the sink",
+    ("dropped", "pause"): "discarded by a pause",
+    ("dropped", "source-cleared"): "gone when the source was cleared",
+    ("dropped", "source-closed"): "the source was closed",
+    ("cleared", "clear"): "taken by a clear of the source",
+    ("cleared", "source-closed"): "the source was closed",
+}
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    undecided = {b.speech_id for b in case.barge_ins if b.outcome is None}
+    for row, segment in enumerate(case.segments):
+        swallowed = segment.swallowed_samples
+        if not swallowed or case.stopped(row) or segment.partial:
+            continue
+        if segment.speech_id is not None and segment.speech_id in undecided:
+            continue
+        rate = case.rate_hz(row)
+        length = case.ms(swallowed, [rate]) or 0.0
+        if length < limits["min-ms"]:
+            continue
+        holes = _holes(case, row)
+        parts = tuple(
+            Part(_TAKEN[loss.what, loss.cause], loss.samples, loss.ms) for loss in segment.losses
+        )
+        rest = swallowed - sum(part.samples for part in parts)
+        if rest > 0:
+            kept = "still inside when the speech was over"
+            parts = (*parts, Part(kept, rest, case.ms(rest, [rate])))
+        taken = max(parts, key=lambda part: part.samples).cause
+        first = f" from {case.place_ms(row, holes[0][0]):.0f} ms of it on" if holes else ""
+        yield Found(
+            message=(
+                f"{measured(swallowed, length)} of a speech that nobody interrupted were never "
+                f"sent,{first}: {taken}."
+            ),
+            figure=length,
+            segment=row + 1,
+            samples=swallowed,
+            parts=parts,
+            ranges=tuple(Range("captured", start, stop, None, None) for start, stop in holes),
+            moments=(
+                *(
+                    (round(loss.at_ms * 1e6), _TAKEN[loss.what, loss.cause])
+                    for loss in segment.losses
+                ),
+                *((round(m.at_ms * 1e6), m.mark) for m in segment.order),
+            ),
+            facts={
+                "holes": [
+                    {
+                        "at_ms": case.place_ms(row, start),
+                        "ms": case.ms(stop - start, [rate]),
+                    }
+                    for start, stop in holes
+                ]
+            },
+        )
+
+
+def _holes(case: Case, row: int) -> list[tuple[int, int]]:
+    """Stretches of the captured axis of which nothing was sent, the tail left out."""
+    parts, sums = case.ledger.parts, case.ledger.sums
+    rows = case.sent_rows(row)
+    rows = rows[parts.captured[rows] != NONE]
+    rows = rows[np.argsort(parts.captured[rows], kind="stable")]
+    start = np.append(parts.captured[rows], sums.stop[row])
+    stop = np.append(sums.start[row], (parts.captured + parts.samples)[rows])
+    holes = [(int(b), int(a)) for a, b in zip(start, stop, strict=True) if a > b]
+    if holes and holes[-1][1] == int(sums.stop[row]):
+        begin, end = holes[-1]
+        end -= int(sums.tail_unsent[row])
+        holes[-1:] = [(begin, end)] if end > begin else []
+    return holes
+
+
+RULE = Rule(
+    name="swallowed-audio",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "A pause makes the next frame at the gate clear the source's queue; what was in it is "
+        "gone when the speech is resumed."
+    ),
+    remedy=(
+        "Keep what the queue held and push it again on resume, or pause without a clear; see what "
+        "the room output does with its source when its gate is closed."
+    ),
+    needs=("captured", "pushed", "sent", "balance"),
+    figure="audio that was never sent",
+    unit="ms",
+    judge=_judge,
+    thresholds=(Threshold("min-ms", 0, "ms", "shorter losses are no finding"),),
+)

@@ -1,0 +1,105 @@
+"""The reply after a barge-in lost most of its audio although it was reported as spoken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reports.explanations import measured
+from reports.findings.case import FOREVER, Case, Speech, at_ns
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.results import BargeIn
+
+__all__ = ["RULE"]
+
+
+def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    judged: set[str] = set()
+    for barge_in in case.barge_ins:
+        reply = _reply(case, barge_in)
+        if reply is None or reply.name in judged or reply.committed_ns is not None:
+            continue
+        judged.add(reply.name)
+        segments = [case.segments[row] for row in reply.segments]
+        if any(s.sent is None or s.partial for s in segments) or not _spoken(case, reply):
+            continue
+        captured = sum(s.captured.samples for s in segments if s.captured is not None)
+        sent = sum(s.sent.samples for s in segments if s.sent is not None)
+        tail = sum(int(case.ledger.sums.tail_unsent[row]) for row in reply.segments)
+        lost = captured - sent - tail
+        if not captured or 100 * lost < limits["lost-percent"] * captured or lost <= 0:
+            continue
+        rate = case.rate_hz(reply.segments[0])
+        yield Found(
+            message=(
+                f"{measured(lost, case.ms(lost, [rate]))} of "
+                f"{measured(captured, case.ms(captured, [rate]))} captured of the reply after the "
+                "barge-in were never sent, and it was reported as spoken."
+            ),
+            figure=round(100 * lost / captured, 1),
+            segment=reply.segments[0] + 1,
+            samples=lost,
+            ranges=(
+                case.captured_range(
+                    int(case.ledger.sums.start[reply.segments[0]]),
+                    int(case.ledger.sums.stop[reply.segments[-1]]),
+                    case.first_ns[reply.segments[0]],
+                ),
+            ),
+            moments=(
+                (_about(barge_in), "the barge-in before it"),
+                (case.first_ns[reply.segments[0]], "first frame of the reply captured"),
+                *case.mark_moments(case.first_ns[reply.segments[0]], reply.done_ns or FOREVER),
+                *((item.at_ns, "its text is committed") for item in reply.items),
+                *([(reply.done_ns, "the speech is done")] if reply.done_ns is not None else []),
+            ),
+            facts={"captured_samples": captured, "sent_samples": sent},
+        )
+
+
+def _about(barge_in: BargeIn) -> int:
+    for ms in (barge_in.verdict_ms, barge_in.pause_ms, barge_in.onset_ms):
+        if ms is not None:
+            return at_ns(ms)
+    return 0
+
+
+def _reply(case: Case, barge_in: BargeIn) -> Speech | None:
+    """The first other speech whose audio came after a barge-in."""
+    about = _about(barge_in)
+    for row, at in enumerate(case.first_ns):
+        speech = case.speech_of(row)
+        if at > about and speech is not None and speech.name != barge_in.speech_id:
+            return speech if speech.segments[0] == row else None
+    return None
+
+
+def _spoken(case: Case, reply: Speech) -> bool:
+    """Whether it was said to have been spoken: by the history, the sink, or its own end."""
+    return (
+        any(item.chars and not item.interrupted for item in reply.items)
+        or any(
+            case.segments[row].finished_ms is not None and case.segments[row].interrupted is False
+            for row in reply.segments
+        )
+        or reply.done_ns is not None
+    )
+
+
+RULE = Rule(
+    name="swallowed-reply",
+    severity="error",
+    looks_for=plain(__doc__),
+    cause=(
+        "What the barge-in left behind took the next reply: a gate still shut, a clear still "
+        "pending, a future of the sink that was cancelled."
+    ),
+    remedy=(
+        "Look at what the interruption left in the sink when the next segment's first frame came; "
+        "see sink-refuses, gate-left-closed and swallowed-audio beside it."
+    ),
+    needs=("captured", "pushed", "sent", "session", "balance"),
+    figure="share of the reply that was lost",
+    unit="%",
+    judge=_judge,
+    thresholds=(Threshold("lost-percent", 50, "%", "smaller losses are no finding"),),
+)
