@@ -506,6 +506,10 @@ class _Finder:
     ) -> tuple[tuple[Cause, ...], tuple[Survivor, ...]]:
         """The leak by the state of sink and source in which each of its samples was sent, and how
         what was sent after a clear of the source escaped it."""
+        leaked = self.audio.crossed("sent", attempt.speech, verdict, until_ns)
+        if not leaked.samples:
+            return (), ()
+        until_ns = min(until_ns, int(leaked.until_ns.max()))
         changes: list[tuple[int, int, str]] = [
             (mark.at_ns, mark.at_ns, mark.mark)
             for mark, _ in self.ledger.marks

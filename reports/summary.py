@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,8 @@ class Summary:
     """``None``: not known, or of several rates."""
     unaccounted_samples: int | None
     """``None``: not known in one of the traces."""
+    findings: Mapping[str, int]
+    """Findings by rule, most first."""
 
 
 def leak_at(barge_in: BargeIn, boundary: str) -> float | None:
@@ -79,6 +82,7 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
         swallowed_samples=swallowed,
         swallowed_ms=None if swallowed is None else samples_ms(swallowed, rates),
         unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
+        findings=dict(Counter(f.rule for a in analyses for f in a.findings).most_common()),
     )
 
 

@@ -4,6 +4,7 @@ from reports.findings import RULES
 RULES["leak-after-verdict"].remedy
 """
 
+from reports.findings.gates import Gate, parse
 from reports.findings.registry import RULES, SEVERITIES, judge
 from reports.findings.rule import Rule, Threshold
 from reports.findings.thresholds import SettingError, Settings, checked, in_force
@@ -11,6 +12,7 @@ from reports.findings.thresholds import SettingError, Settings, checked, in_forc
 __all__ = [
     "RULES",
     "SEVERITIES",
+    "Gate",
     "Rule",
     "SettingError",
     "Settings",
@@ -18,4 +20,5 @@ __all__ = [
     "checked",
     "in_force",
     "judge",
+    "parse",
 ]

@@ -112,5 +112,6 @@ RULE = Rule(
     figure="audio sent over the caller",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(Threshold("speech-ms", 1000, "ms", "less audio over the caller is no finding"),),
 )

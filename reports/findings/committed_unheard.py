@@ -70,4 +70,5 @@ RULE = Rule(
     figure="characters committed",
     unit="count",
     judge=_judge,
+    counts_audio=True,
 )

@@ -59,5 +59,6 @@ RULE = Rule(
     figure="audio still to be sent",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(Threshold("tolerance-ms", 20, "ms", "allowed beside the resolution of the wire"),),
 )

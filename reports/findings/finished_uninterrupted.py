@@ -79,4 +79,5 @@ RULE = Rule(
     figure="audio of the segment that was never sent",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
 )

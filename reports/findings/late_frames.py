@@ -79,6 +79,7 @@ RULE = Rule(
     figure="audio captured after the commit",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(
         Threshold("grace-ms", 1, "ms", "frames this soon after the commit were under way"),
     ),

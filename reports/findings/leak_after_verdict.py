@@ -77,6 +77,7 @@ RULE = Rule(
     figure="audio sent after the verdict",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(
         Threshold(
             "fade-ms", 0, "ms", "a deliberate fade-out: audio sent this long after is no leak"

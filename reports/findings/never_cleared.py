@@ -59,4 +59,5 @@ RULE = Rule(
     figure="audio of the speech left at the verdict",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
 )

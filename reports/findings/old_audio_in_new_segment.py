@@ -92,4 +92,5 @@ RULE = Rule(
     figure="old audio sent in the later segment",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
 )

@@ -82,4 +82,5 @@ RULE = Rule(
     figure="audio parked at the gate when it was opened",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
 )

@@ -61,5 +61,6 @@ RULE = Rule(
     figure="audio sent between resume and clear",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(Threshold("burst-ms", 1000, "ms", "a clear later than this is another matter"),),
 )

@@ -60,4 +60,5 @@ RULE = Rule(
     figure="audio that went out after the verdict",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
 )

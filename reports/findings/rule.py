@@ -78,6 +78,8 @@ class Rule:
     judge: Callable[[Case, Limits], Iterable[Found]]
     """Pure; findings in time order."""
     thresholds: tuple[Threshold, ...] = ()
+    counts_audio: bool = False
+    """Whether its findings carry an amount of audio, so that a limit may be given in samples."""
 
 
 def plain(docstring: str | None) -> str:

@@ -90,4 +90,5 @@ RULE = Rule(
     figure="captures that failed",
     unit="count",
     judge=_judge,
+    counts_audio=True,
 )

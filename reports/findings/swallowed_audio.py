@@ -111,5 +111,6 @@ RULE = Rule(
     figure="audio that was never sent",
     unit="ms",
     judge=_judge,
+    counts_audio=True,
     thresholds=(Threshold("min-ms", 0, "ms", "shorter losses are no finding"),),
 )

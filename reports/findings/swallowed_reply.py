@@ -101,5 +101,6 @@ RULE = Rule(
     figure="share of the reply that was lost",
     unit="%",
     judge=_judge,
+    counts_audio=True,
     thresholds=(Threshold("lost-percent", 50, "%", "smaller losses are no finding"),),
 )
