@@ -108,7 +108,9 @@ Calls = dict[str, "Future[Outcome]"]
 
 @pytest.fixture(scope="module")
 def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
-    wanted: dict[str, tuple[str, dict[str, Any]]] = {name: (name, {}) for name in CATALOGUE}
+    wanted: dict[str, tuple[str, dict[str, Any]]] = {
+        name: (name, {}) for name in (*PROMISES, "interrupted-before-subscribed")
+    }
     wanted.update(VARIANTS)
     with ThreadPoolExecutor(2) as pool:
         futures = {}

@@ -25,6 +25,10 @@ PROMISED = (
     "programmatic",
     "interrupted-before-subscribed",
     "uninterrupted",
+    "long-reply",
+    "sink-swapped",
+    "reply-over-caller",
+    "stale-verdict",
 )
 
 WHOLE_FILE = """
@@ -48,6 +52,7 @@ discard_audio_if_uninterruptible = false
 interruption_model = true
 backchannel_boundary_s = 0.5
 min_endpointing_delay_s = 0.2
+aec_warmup_s = 1
 
 [call]
 pacing = "realtime"
@@ -55,6 +60,9 @@ frame_ms = 98.5
 rate_hz = 16000
 reply_ms = 4000
 at = 1500
+reply = "say"
+channels = 2
+close_ms = 100
 
 [[steps]]
 do = "land"
@@ -96,7 +104,7 @@ def test_a_file_describes_every_part_of_a_scenario(tmp_path: Path) -> None:
     assert all(
         getattr(scenario.options, field.name) is not None for field in fields(SessionOptions)
     )
-    assert scenario.axes == Axes("realtime", 98.5, 16_000, 4000, 1500)
+    assert scenario.axes == Axes("realtime", 98.5, 16_000, 4000, 1500, "say", 2, 100)
     assert [step.do for step in scenario.steps] == ["land", "speak", "verdict"]
     assert scenario.steps[2].interruption is False
 

@@ -10,19 +10,20 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from livekit import rtc
-from livekit.agents import Agent, AgentSession
+from livekit.agents import AgentSession
+from livekit.agents.voice.io import AudioOutput
 
 from probe.errors import ScenarioError
 from probe.scenarios import releases
-from probe.scenarios.audio import frame_bounds, known_samples
 from probe.scenarios.catalogue import (
+    AFTER_LAST_FRAME,
     BEFORE_FIRST_FRAME,
     CONTROL_MS,
+    FIRST_FRAME,
     SOURCE_RATE_HZ,
     Scenario,
     Step,
@@ -34,6 +35,16 @@ from probe.scenarios.models import (
     ScriptedSTT,
     ScriptedVAD,
 )
+from probe.scenarios.sinks import (
+    Counts,
+    Driven,
+    Driver,
+    Room,
+    Signals,
+    SinkFactory,
+    room_output,
+)
+from probe.scenarios.voice import TOOL, ScriptedAgent, Voice
 from probe.trace.events import ControlStarted, Event
 
 logger = logging.getLogger(__name__)
@@ -41,6 +52,9 @@ logger = logging.getLogger(__name__)
 STEP_LIMIT_S: Final = 10.0
 """How long a step may wait for the framework before the call counts as hung."""
 CLOSE_LIMIT_S: Final = 5.0
+
+_PARKED_MS: Final = 200
+"""After how long a sink that has a frame to play has it at its closed gate, for certain."""
 
 _CHUNK_MS: Final = 50
 """The room output hands audio on in frames of this length; a shorter rest stays inside it."""
@@ -55,192 +69,6 @@ class Recording(Protocol):
     def mark(self, name: str) -> None: ...
 
 
-class _Signals:
-    """Wakes whoever waits for a condition each time something happened."""
-
-    def __init__(self) -> None:
-        self._waiting: list[asyncio.Future[None]] = []
-
-    def notify(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        for future in waiting:
-            if not future.done():
-                future.set_result(None)
-
-    async def until(self, condition: Callable[[], bool], limit_s: float) -> bool:
-        """Waits until the condition holds; False where it did not within the limit."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + limit_s
-        while not condition():
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiting.append(future)
-            await asyncio.wait([future], timeout=max(deadline - loop.time(), 0.0))
-            if not future.done():
-                return condition()
-        return True
-
-
-class _Publication:
-    sid = "TR_scripted"
-
-    def __init__(self, subscribed: asyncio.Event) -> None:
-        self._subscribed = subscribed
-
-    async def wait_for_subscription(self) -> None:
-        await self._subscribed.wait()
-
-
-class _Room:
-    """The part of a room that needs a server: publishing a track and being subscribed to."""
-
-    def __init__(self) -> None:
-        self.subscribed = asyncio.Event()
-        self.name = "scripted"
-        self.local_participant = self
-        self.identity = "agent"
-
-    async def publish_track(self, *_: Any) -> _Publication:
-        return _Publication(self.subscribed)
-
-    def on(self, *_: Any) -> None: ...
-
-    def off(self, *_: Any) -> None: ...
-
-
-class _Counts:
-    """What went by at the sink and at the source so far."""
-
-    def __init__(self, signals: _Signals) -> None:
-        self.signals = signals
-        self.captures = 0
-        self.pushed_samples = 0
-        self.pushing = 0
-        self.queue_clears = 0
-        self.clears_before_pause = 0
-        self.resumes = 0
-        self.paused = False
-
-
-def _counted_source(counts: _Counts) -> type[rtc.AudioSource]:
-    class CountedSource(rtc.AudioSource):
-        async def capture_frame(self, frame: rtc.AudioFrame) -> None:
-            counts.pushed_samples += frame.samples_per_channel
-            counts.pushing += 1
-            counts.signals.notify()
-            try:
-                await super().capture_frame(frame)
-            finally:
-                counts.pushing -= 1
-                counts.signals.notify()
-
-        def clear_queue(self) -> None:
-            counts.queue_clears += 1
-            counts.signals.notify()
-            super().clear_queue()
-
-    return CountedSource
-
-
-def _counted_output(counts: _Counts) -> Any:
-    class CountedRoomOutput(releases.room_output_class()):  # type: ignore[misc]  # found by name
-        async def capture_frame(self, frame: rtc.AudioFrame) -> None:
-            counts.captures += 1
-            counts.signals.notify()
-            await super().capture_frame(frame)
-
-        def pause(self) -> None:
-            if not counts.paused:
-                counts.clears_before_pause = counts.queue_clears
-            counts.paused = True
-            counts.signals.notify()
-            super().pause()
-
-        def resume(self) -> None:
-            counts.resumes += counts.paused
-            counts.paused = False
-            counts.signals.notify()
-            super().resume()
-
-    return CountedRoomOutput
-
-
-def _room_output(room: _Room, counts: _Counts) -> Any:
-    # The output makes its source itself, with arguments of its own; only the class is counted.
-    with releases.replaced(rtc, "AudioSource", _counted_source(counts)):
-        return _counted_output(counts)(
-            room,
-            sample_rate=SOURCE_RATE_HZ,
-            num_channels=1,
-            track_publish_options=rtc.TrackPublishOptions(source=rtc.TrackSource.SOURCE_MICROPHONE),
-        )
-
-
-class _Voice:
-    """The TTS: replies of known content, delivered at the pace of the call."""
-
-    def __init__(self, scenario: Scenario, signals: _Signals) -> None:
-        self._axes = scenario.axes
-        self._signals = signals
-        self._call_samples = 0
-        self.replies = 0
-        self.delivered_ms = 0.0
-        """Of the first reply."""
-        self.stalled = False
-        """Whether it has stopped delivering until it is let go on."""
-        self._held = asyncio.Event()
-
-    def go_on(self) -> None:
-        """Ends the stall, now or before it has begun."""
-        self._held.set()
-
-    async def speak(self) -> AsyncIterator[rtc.AudioFrame]:
-        self.replies += 1
-        first = self.replies == 1
-        axes = self._axes
-        total = (axes.reply_ms if first else CONTROL_MS) * axes.rate_hz // 1000
-        base, self._call_samples = self._call_samples, self._call_samples + total
-        loop = asyncio.get_running_loop()
-        started = loop.time()
-        stall_ms = self._stall_ms() if first else None
-        self._signals.notify()
-        for start, stop in frame_bounds(total, axes.frame_ms, axes.rate_hz):
-            if stall_ms is not None and start * 1000 >= stall_ms * axes.rate_hz:
-                stall_ms = None
-                self.stalled = not self._held.is_set()
-                self._signals.notify()
-                stall_began = loop.time()
-                await self._held.wait()
-                self.stalled = False
-                started += loop.time() - stall_began
-            due_in_s = started + start / axes.rate_hz - loop.time()
-            # Even a TTS that has it all at once lets the loop turn between two frames.
-            await asyncio.sleep(max(due_in_s, 0.0) if axes.pacing == "realtime" else 0)
-            samples = known_samples(base + start, stop - start)
-            if first:
-                self.delivered_ms = stop * 1000 / axes.rate_hz
-                self._signals.notify()
-            yield rtc.AudioFrame(samples.tobytes(), axes.rate_hz, 1, stop - start)
-
-    def _stall_ms(self) -> int | None:
-        if self._axes.at == BEFORE_FIRST_FRAME:
-            return 0
-        return self._axes.at if self._axes.pacing == "stalled" else None
-
-
-class _ScriptedAgent(Agent):
-    def __init__(self, voice: _Voice) -> None:
-        super().__init__(instructions="A scripted agent.")
-        self._voice = voice
-
-    async def tts_node(
-        self, text: AsyncIterable[str], model_settings: Any
-    ) -> AsyncIterator[rtc.AudioFrame]:
-        async for _ in text:
-            pass
-        async for frame in self._voice.speak():
-            yield frame
-
-
 class Call:
     """A scripted call.
 
@@ -248,22 +76,37 @@ class Call:
     """
 
     def __init__(
-        self, scenario: Scenario, *, progress: Callable[[str], None] | None = None
+        self,
+        scenario: Scenario,
+        *,
+        sink: SinkFactory | None = None,
+        driver: Driver | None = None,
+        progress: Callable[[str], None] | None = None,
     ) -> None:
+        """``sink`` makes the session's sinks, the framework's room output where it is left out;
+        ``driver`` stands between the session and its sink."""
         releases.require(scenario)
         self._scenario = scenario
+        self._make_sink = sink
+        self._driver = driver
         self._progress = progress or (lambda _: None)
-        self._signals = _Signals()
-        self._counts = _Counts(self._signals)
-        self._voice = _Voice(scenario, self._signals)
+        self._signals = Signals()
+        self._counts = Counts(self._signals)
+        self._voice = Voice(scenario, self._signals)
         self._caller = Caller(self._signals.notify)
         self._stt = ScriptedSTT()
         self._model: Any = None
-        self._room = _Room()
+        self._room = Room()
         if scenario.subscribed:
             self._room.subscribed.set()
         self._recording: Recording | None = None
+        self._sinks: list[Any] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._begun = 0
         self._reply: Any = None
+        self._before_reply = (0, 0, 0)
+        self._speeches: list[Any] = []
+        self._heard_after = 0
         self._control: Any = None
         self._control_due = False
         self._told_to_stop = False
@@ -273,7 +116,7 @@ class Call:
         self.session: Any = AgentSession(
             vad=ScriptedVAD(),
             stt=self._stt,
-            llm=ScriptedLLM(),
+            llm=ScriptedLLM(lambda: TOOL if self._voice.wants_tool else None),
             **releases.session_arguments(scenario.options),
         )
         """The session, not started yet: the moment to attach a probe."""
@@ -285,19 +128,18 @@ class Call:
         """
         self._recording = recording
         session = self.session
-        output = _room_output(self._room, self._counts)
         session.input.audio = self._caller
-        session.output.audio = output
+        session.output.audio = self._new_sink()
         session.on("speech_created", self._on_speech_created)
         session.on("close", self._on_close)
         session.on("error", self._on_error)
-        tasks = [asyncio.create_task(output.start()), asyncio.create_task(self._caller.run())]
-        for task in tasks:
-            task.add_done_callback(self._on_task_done)
+        self._run_beside(self._caller.run())
+        driven = None if self._driver is None else Driven(session.output, self._driver)
         try:
             await self._start()
-            self._reply = session.generate_reply(user_input="Tell me everything.")
-            for step in self._scenario.steps:
+            self._ask()
+            for step in self._scenario.script:
+                self._begun += 1
                 self._progress(step.do)
                 await self._take(step)
             self._progress("control")
@@ -307,15 +149,63 @@ class Call:
             self._voice.go_on()
             with suppress(asyncio.TimeoutError, Exception):
                 await asyncio.wait_for(session.aclose(), CLOSE_LIMIT_S)
-            for task in tasks:
+            if driven is not None:
+                driven.undo()
+            for task in self._tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            with suppress(asyncio.TimeoutError, Exception):
-                await asyncio.wait_for(output.aclose(), CLOSE_LIMIT_S)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            for sink in self._sinks:
+                with suppress(asyncio.TimeoutError, Exception):
+                    await asyncio.wait_for(sink.aclose(), CLOSE_LIMIT_S)
+
+    def _new_sink(self) -> Any:
+        channels = self._scenario.axes.channels
+        if self._make_sink is None:
+            sink = room_output(self._room, SOURCE_RATE_HZ, channels)
+        else:
+            sink = self._make_sink(SOURCE_RATE_HZ, channels)
+        if not isinstance(sink, AudioOutput):
+            raise ScenarioError(f"the sink: expected an AudioOutput, found {sink!r}")
+        self._counts.watch(sink)
+        self._sinks.append(sink)
+        if hasattr(sink, "start"):
+            self._run_beside(sink.start())
+        return sink
+
+    def _run_beside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        task.add_done_callback(self._on_task_done)
+        self._tasks.append(task)
+
+    def _ask(self) -> None:
+        """Code asks for a reply, with which the script goes on."""
+        session = self.session
+        if self._scenario.axes.reply == "say":
+            reply = session.say("A scripted reply.", audio=self._voice.speak())
+        else:
+            reply = session.generate_reply(user_input="Tell me everything.")
+        self._go_on_with(reply)
+
+    def _go_on_with(self, reply: Any) -> None:
+        counts = self._counts
+        self._reply = reply
+        self._told_to_stop = False
+        self._before_reply = (counts.captures, counts.flushes, counts.pushed_samples)
+
+    @property
+    def _captures(self) -> int:
+        """Captures of the reply under way, begun so far."""
+        return self._counts.captures - self._before_reply[0]
+
+    @property
+    def _pushed_samples(self) -> int:
+        """Samples handed to the source since the reply under way was asked for."""
+        return self._counts.pushed_samples - self._before_reply[2]
 
     async def _start(self) -> None:
         with releases.interruption_model(self._make_model()):
-            start = self.session.start(agent=_ScriptedAgent(self._voice))
+            agent = ScriptedAgent(self._voice, tools=self._scenario.axes.reply == "tool")
+            start = self.session.start(agent=agent)
             try:
                 await asyncio.wait_for(start, STEP_LIMIT_S)
             except asyncio.TimeoutError:
@@ -336,13 +226,15 @@ class Call:
         return CallModel
 
     def _on_speech_created(self, event: Any) -> None:
+        self._speeches.append(event.speech_handle)
+        self._voice.begin(control=self._control_due)
+        self._signals.notify()
         if self._control_due and self._control is None:
             self._control = event.speech_handle
             if self._recording is not None:
                 self._recording.put(
                     ControlStarted(at_ns=time.monotonic_ns(), speech=self._control.id)
                 )
-            self._signals.notify()
 
     def _on_close(self, event: Any) -> None:
         error = getattr(event, "error", None)
@@ -351,7 +243,7 @@ class Call:
 
     def _on_task_done(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
-            self._crash = f"the room output or the microphone failed ({error!r})"
+            self._crash = f"the sink or the microphone failed ({error!r})"
             self._signals.notify()
 
     def _on_error(self, event: Any) -> None:
@@ -389,23 +281,51 @@ class Call:
             "interrupt": self._interrupt,
             "subscribe": self._subscribe,
             "wait": self._wait,
+            "reply": self._ask_again,
+            "await-reply": self._await_reply,
+            "swap": self._swap,
+            "pause": self._pause,
+            "resume": self._resume,
+            "block": self._block,
         }
         await steps[step.do](step)
 
-    async def _land(self, _: Step) -> None:
-        axes, counts = self._scenario.axes, self._counts
+    async def _land(self, step: Step) -> None:
+        axes = self._scenario.axes
+        ms = axes.landing_ms if step.ms is None else step.ms
         if axes.at == BEFORE_FIRST_FRAME:
             await self._until(lambda: self._voice.stalled, "the reply's audio to be due")
-            return
-        if axes.pacing == "stalled":
+        elif axes.at == FIRST_FRAME:
+            await self._until(lambda: self._captures > 0, "the reply's first frame")
+        elif axes.at == AFTER_LAST_FRAME:
+            await self._until(
+                self._all_handed_over, "the reply to be handed to the source", axes.reply_ms
+            )
+        elif axes.pacing == "stalled" and step.ms is None and self._last_scripted:
             await self._until(lambda: self._voice.stalled, "the TTS to stall")
             await self._until(self._all_inside, "everything delivered to be in the source's queue")
-            return
-        samples = axes.at * SOURCE_RATE_HZ // 1000
-        await self._until(
-            lambda: counts.pushed_samples >= samples,
-            f"{axes.at} ms of the reply to be handed to the source",
-            axes.at,
+        else:
+            ms = ms or 0
+            samples = ms * SOURCE_RATE_HZ // 1000
+            await self._until(
+                lambda: self._pushed_samples >= samples,
+                f"{ms} ms of the reply to be handed to the source",
+                ms,
+            )
+
+    @property
+    def _last_scripted(self) -> bool:
+        """Whether no other reply comes before the control."""
+        later = self._scenario.script[self._begun :]
+        return all(step.do not in ("reply", "await-reply") for step in later)
+
+    def _all_handed_over(self) -> bool:
+        counts = self._counts
+        steps = 2 if self._scenario.axes.reply == "tool" else 1
+        return (
+            counts.flushes - self._before_reply[1] >= steps
+            and counts.pushing == 0
+            and counts.pushed_samples >= counts.captured_samples
         )
 
     def _all_inside(self) -> bool:
@@ -413,7 +333,7 @@ class Call:
         whole = int(self._voice.delivered_ms) // _CHUNK_MS * _CHUNK_MS
         if self._scenario.axes.rate_hz != SOURCE_RATE_HZ:
             whole -= _CHUNK_MS
-        pushed_ms = self._counts.pushed_samples * 1000 // SOURCE_RATE_HZ
+        pushed_ms = self._pushed_samples * 1000 // SOURCE_RATE_HZ
         return self._counts.pushing == 0 and pushed_ms >= whole
 
     async def _speak(self, step: Step) -> None:
@@ -432,10 +352,15 @@ class Call:
     async def _await_parked(self, _: Step) -> None:
         if self._voice.stalled:
             return  # that is the stall: nothing comes to stand at the gate
-        counts = self._counts
+        counts, caller = self._counts, self._caller
+        # What a sink of another kind does then can't be seen from outside, so it is given time.
+        enough = caller.frames + _PARKED_MS // MIC_FRAME_MS
         await self._until(
-            # The gate empties the source's queue as it stops its first frame.
-            lambda: counts.queue_clears > counts.clears_before_pause,
+            # The room output's gate empties the source's queue as it stops its first frame.
+            lambda: (
+                counts.queue_clears > counts.clears_before_pause
+                or (self._make_sink is not None and caller.frames >= enough)
+            ),
             "a frame to stand at the closed gate",
         )
 
@@ -452,7 +377,7 @@ class Call:
 
     async def _await_captured(self, _: Step) -> None:
         self._voice.go_on()
-        await self._until(lambda: self._counts.captures > 0, "the first capture to begin")
+        await self._until(lambda: self._captures > 0, "the first capture to begin")
 
     async def _await_end(self, _: Step) -> None:
         reply = self._reply
@@ -461,10 +386,16 @@ class Call:
             await self._signals.until(lambda: reply.interrupted or reply.done(), self._limit_s)
         if not reply.interrupted:
             self._voice.go_on()
-        await self._ended(self._reply, "the reply to end", self._scenario.axes.reply_ms)
+        axes = self._scenario.axes
+        await self._ended(self._reply, "reply", axes.reply_ms + axes.close_ms)
 
-    async def _ended(self, handle: Any, what: str, length_ms: int) -> None:
-        await self._until(handle.done, what, length_ms)
+    async def _ended(self, handle: Any, name: str, length_ms: int) -> None:
+        if self._scenario.ends:
+            await self._until(handle.done, f"the {name} to end", length_ms)
+            return
+        over = await self._signals.until(handle.done, length_ms / 1000 + STEP_LIMIT_S / 4)
+        if not over and self._recording is not None:
+            self._recording.mark(f"the {name} did not end")
 
     async def _verdict(self, step: Step) -> None:
         if self._model is None:
@@ -474,8 +405,13 @@ class Call:
         self._model.judge(step.interruption)
 
     async def _transcript(self, _: Step) -> None:
-        self._told_to_stop = self._control_due = self._scenario.caller_gets_reply
         caller = self._caller
+        later = {step.do for step in self._scenario.script[self._begun :]}
+        answered = self._scenario.options.allow_interruptions is not False
+        self._told_to_stop = answered
+        # Words that are followed by others, or by another reply of the script, bring no control.
+        self._control_due = answered and not later & {"transcript", "reply", "await-reply"}
+        self._heard_after = len(self._speeches)
         self._stt.deliver(_WORDS, caller.spoke_from_unix_s, caller.spoke_until_unix_s)
 
     async def _interrupt(self, _: Step) -> None:
@@ -490,19 +426,33 @@ class Call:
         due = self._caller.frames + (step.ms or 0) // MIC_FRAME_MS
         await self._until(lambda: self._caller.frames >= due, "the microphone to go on")
 
+    async def _ask_again(self, _: Step) -> None:
+        self._ask()
+
+    async def _await_reply(self, _: Step) -> None:
+        await self._until(
+            lambda: len(self._speeches) > self._heard_after, "a reply to what the caller said"
+        )
+        self._go_on_with(self._speeches[self._heard_after])
+
+    async def _swap(self, _: Step) -> None:
+        self.session.output.audio = self._new_sink()
+
+    async def _pause(self, _: Step) -> None:
+        self.session.output.audio.pause()
+
+    async def _resume(self, _: Step) -> None:
+        self.session.output.audio.resume()
+
+    async def _block(self, step: Step) -> None:
+        time.sleep((step.ms or 0) / 1000)  # noqa: ASYNC251  # that is what the step is for
+
     async def _run_control(self) -> None:
         self._voice.go_on()
         if not self._control_due:
             self._control_due = True
             self.session.generate_reply(user_input="And once more.")
         await self._until(lambda: self._control is not None, "a reply to what the caller said")
-        if self._scenario.ends:
-            await self._ended(self._control, "the control reply to end", CONTROL_MS)
-        else:
-            over = await self._signals.until(
-                self._control.done, CONTROL_MS / 1000 + STEP_LIMIT_S / 4
-            )
-            if not over and self._recording is not None:
-                self._recording.mark("the control reply did not end")
+        await self._ended(self._control, "control reply", CONTROL_MS)
         # What the source still holds is played before anything is closed.
         await self._wait(Step("wait", ms=400))

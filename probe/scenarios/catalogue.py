@@ -15,8 +15,25 @@ from probe.errors import ScenarioError
 Pacing = Literal["burst", "realtime", "stalled"]
 PACINGS: Final[tuple[Pacing, ...]] = ("burst", "realtime", "stalled")
 
+ReplyKind = Literal["generated", "say", "tool"]
+REPLY_KINDS: Final[tuple[ReplyKind, ...]] = ("generated", "say", "tool")
+
+Place = Literal[
+    "before-first-frame", "first-frame", "after-last-frame", "in-pause", "twice", "follow-up"
+]
+PLACES: Final[dict[Place, str]] = {
+    "before-first-frame": "before the reply's first frame",
+    "first-frame": "as the sink gets the reply's first frame",
+    "after-last-frame": "after the reply's last frame was handed to the source",
+    "in-pause": "inside a pause that an earlier noise brought",
+    "twice": "after an earlier noise paused and resumed the same reply",
+    "follow-up": "in the reply that follows one that code interrupted",
+}
+"""Places a barge-in can land at beside so many milliseconds of the reply."""
+
 BEFORE_FIRST_FRAME: Final = "before-first-frame"
-"""Value of ``at`` for a barge-in that lands before the reply's first frame."""
+FIRST_FRAME: Final = "first-frame"
+AFTER_LAST_FRAME: Final = "after-last-frame"
 
 SOURCE_RATE_HZ: Final = 24_000
 """Rate of the room output's source, LiveKit's own default."""
@@ -24,7 +41,7 @@ SOURCE_RATE_HZ: Final = 24_000
 CONTROL_MS: Final = 1003
 """Length of the control reply. Not a whole number of blocks, so that its tail shows."""
 
-Feature = Literal["interruption-model", "vad-before-model", "pause"]
+Feature = Literal["interruption-model", "vad-before-model", "pause", "echo-warmup"]
 """What a scenario needs of a release; `probe.scenarios.releases` finds out whether it has it."""
 
 StepName = Literal[
@@ -42,10 +59,16 @@ StepName = Literal[
     "interrupt",
     "subscribe",
     "wait",
+    "reply",
+    "await-reply",
+    "swap",
+    "pause",
+    "resume",
+    "block",
 ]
 
 STEPS: Final[dict[StepName, str]] = {
-    "land": "wait until the reply has come as far as the barge-in's place (`at`)",
+    "land": "wait until the reply has come as far as the barge-in's place (`at`, or its own `ms`)",
     "speak": "the caller starts to speak: `ms` of speech arrive at once, then on in real time",
     "hush": "the caller falls silent",
     "await-paused": "wait until the sink is paused",
@@ -59,10 +82,17 @@ STEPS: Final[dict[StepName, str]] = {
     "interrupt": "code interrupts the speech",
     "subscribe": "the subscriber comes (the call starts without one)",
     "wait": "wait for `ms` of the caller's microphone, 20 ms a frame",
+    "reply": "code asks for another reply, with which the script goes on",
+    "await-reply": "wait for the reply the transcript brings, with which the script goes on",
+    "swap": "the session's sink is exchanged for a new one",
+    "pause": "code pauses the session's sink",
+    "resume": "code resumes the session's sink",
+    "block": "code keeps the session's loop from running for `ms`",
 }
 """Every step a script may take, with what it does."""
 
-STEPS_WITH_MS: Final[frozenset[StepName]] = frozenset({"speak", "wait"})
+STEPS_WITH_MS: Final[frozenset[StepName]] = frozenset({"speak", "wait", "block"})
+"""Steps that need ``ms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +101,8 @@ class Step:
 
     do: StepName
     ms: int | None = None
-    """speak, wait: milliseconds of the caller's audio."""
+    """speak, wait: milliseconds of the caller's audio. land: milliseconds of the reply handed to
+    the source, instead of ``at``. block: milliseconds of time."""
     interruption: bool = True
     """verdict: what the model says."""
 
@@ -91,6 +122,9 @@ class SessionOptions:
     backchannel_boundary_s: float | None = None
     """How long after the agent started to speak VAD still decides beside the model. 0: never."""
     min_endpointing_delay_s: float | None = None
+    aec_warmup_s: float | None = None
+    """How long after the agent began to speak for the first time activity does not interrupt it,
+    while echo cancellation settles. Here ``None`` switches it off, whatever the release does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +139,16 @@ class Axes:
     rate_hz: int = SOURCE_RATE_HZ
     """Rate of the TTS. Where it is not the source's, the session resamples."""
     reply_ms: int = 2995
-    at: int | Literal["before-first-frame"] = 600
-    """Where the barge-in lands: milliseconds of the reply handed to the source."""
+    at: int | Place = 600
+    """Where the barge-in lands: milliseconds of the reply handed to the source, or one of
+    `PLACES`."""
+    reply: ReplyKind = "generated"
+    """``generated``: the session has the LLM and the TTS make it; ``say``: code has a ready-made
+    audio stream said; ``tool``: generated, with a tool call between its two halves."""
+    channels: int = 1
+    """Of TTS and source."""
+    close_ms: int = 0
+    """How long the reply's audio stream takes to close once it has ended or was cut."""
 
     def __post_init__(self) -> None:
         """Raises: `ScenarioError` naming the axis and what it may be."""
@@ -119,16 +161,34 @@ class Axes:
             raise ScenarioError(f"rate: expected 8000 to 48000 Hz, found {self.rate_hz}")
         if not 100 <= self.reply_ms <= 600_000:
             raise ScenarioError(f"reply-ms: expected 100 to 600000, found {self.reply_ms}")
-        if self.at == BEFORE_FIRST_FRAME:
+        if self.reply not in REPLY_KINDS:
+            expected = ", ".join(REPLY_KINDS)
+            raise ScenarioError(f"reply: expected one of {expected}, found {self.reply!r}")
+        if self.channels not in (1, 2):
+            raise ScenarioError(f"channels: expected 1 or 2, found {self.channels}")
+        if not 0 <= self.close_ms <= 10_000:
+            raise ScenarioError(f"close-ms: expected 0 to 10000, found {self.close_ms}")
+        if self.at in PLACES:
             return
         if not isinstance(self.at, int) or self.at < 0:
+            places = ", ".join(PLACES)
             raise ScenarioError(
-                f"at: expected milliseconds from 0 or {BEFORE_FIRST_FRAME}, found {self.at!r}"
+                f"at: expected milliseconds from 0 or one of {places}, found {self.at!r}"
             )
         if self.at >= self.reply_ms:
             raise ScenarioError(
                 f"at: the reply is {self.reply_ms} ms long, a barge-in can't land at {self.at} ms"
             )
+
+    @property
+    def landing_ms(self) -> int | None:
+        """Where in the reply the (first) landing is, ``None`` at its first and after its last
+        frame."""
+        if isinstance(self.at, int):
+            return self.at
+        if self.at in (BEFORE_FIRST_FRAME, FIRST_FRAME, AFTER_LAST_FRAME):
+            return None
+        return min(600, self.reply_ms // 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,29 +223,71 @@ class Scenario:
         required: set[Feature] = set(self.needs)
         if self.options.interruption_model:
             required.add("interruption-model")
-        if any(step.do == "await-paused" for step in self.steps):
+        if any(step.do == "await-paused" for step in self.script):
             required.add("pause")
+        if self.options.aec_warmup_s is not None:
+            required.add("echo-warmup")
         return frozenset(required)
+
+    @property
+    def script(self) -> tuple[Step, ...]:
+        """The steps, with what has to happen before the barge-in can land at its place."""
+        before = _BEFORE_LANDING.get(self.axes.at)
+        landing = next((i for i, step in enumerate(self.steps) if step.do == "land"), None)
+        if before is None or landing is None:
+            return self.steps
+        if self.axes.at == "twice":
+            before = (*before, Step("land", ms=2 * (self.axes.landing_ms or 0)))
+        return (*self.steps[:landing], *before, *self.steps[landing + 1 :])
 
     def with_axes(self, axes: Axes) -> Scenario:
         """The same call with other axes.
 
         Raises: `ScenarioError` where the barge-in can't land there.
         """
-        if axes.at == BEFORE_FIRST_FRAME and not self.lands_before_first_frame:
-            raise ScenarioError(
-                f"{self.name}: the barge-in can't land before the first frame, "
-                "the agent has to be speaking; give --at in ms"
-            )
+        reason = self.cannot_land(axes.at)
+        if reason is not None:
+            raise ScenarioError(f"{self.name}: {reason}; give --at in ms")
         return replace(self, axes=axes)
+
+    def cannot_land(self, at: int | Place) -> str | None:
+        """Why the barge-in can't land there, in one line; ``None``: it can."""
+        if isinstance(at, int) or at == self.axes.at:
+            return None
+        options = self.options
+        if at == BEFORE_FIRST_FRAME and not self.lands_before_first_frame:
+            return "the barge-in can't land before the first frame, the agent has to be speaking"
+        if all(step.do != "land" for step in self.steps):
+            return f"its place is fixed, it can't land {PLACES[at]}"
+        if at in _BEFORE_LANDING and all(
+            step.do not in ("speak", "interrupt") for step in self.steps
+        ):
+            return "there is no barge-in in it"
+        if options.allow_interruptions is False and at in _BEFORE_LANDING:
+            return f"it can't land {PLACES[at]}, its replies allow no interruptions"
+        if at not in ("in-pause", "twice"):
+            return None
+        if options.resume_false_interruption is False:
+            return f"it can't land {PLACES[at]}, its session does not pause"
+        if options.interruption_model and options.backchannel_boundary_s == 0:
+            return f"it can't land {PLACES[at]}, only the model's verdict pauses it"
+        return None
 
     @property
     def caller_gets_reply(self) -> bool:
-        """Whether the caller's words bring a reply, which then is the control."""
-        return (
-            any(step.do == "transcript" for step in self.steps)
-            and self.options.allow_interruptions is not False
-        )
+        """Whether the caller's last words bring a reply, which then is the control."""
+        if self.options.allow_interruptions is False:
+            return False
+        kinds = [step.do for step in self.steps if step.do in _BRINGS_REPLY]
+        return bool(kinds) and kinds[-1] == "transcript"
+
+    @property
+    def replies(self) -> int:
+        """Replies the script goes through before the control."""
+        return 1 + sum(step.do in ("reply", "await-reply") for step in self.script)
+
+
+_BRINGS_REPLY: Final[frozenset[StepName]] = frozenset({"transcript", "reply", "await-reply"})
 
 
 def _steps(*steps: Step | StepName) -> tuple[Step, ...]:
@@ -196,6 +298,16 @@ _SPEAK: Final = Step("speak", ms=600)
 _MOMENT: Final = Step("wait", ms=60)
 _QUEUE: Final = Step("wait", ms=300)
 """Longer than the source's queue: what a pause leaves in it has played when this is over."""
+
+_BEFORE_LANDING: Final[dict[int | str, tuple[Step, ...]]] = {
+    # The noise is over for the VAD after 200 ms of silence, and the pause long after that.
+    "in-pause": _steps(
+        "land", _SPEAK, "await-paused", _MOMENT, "hush", Step("wait", ms=300)
+    ),
+    "twice": _steps("land", _SPEAK, "await-paused", _MOMENT, "hush", "await-resumed"),
+    "follow-up": _steps("land", "interrupt", "await-end", "reply", "land"),
+}  # fmt: skip
+"""By place, what stands for a script's ``land``."""
 
 _LATE_VERDICT: Final = (
     "LiveKit's own client of the model stops listening when a reply is paused; here the verdict "
@@ -369,6 +481,54 @@ _ALL: Final = (
         ),
         options=_OPTIONS,
         steps=_steps("land", _QUEUE, "await-end"),
+    ),
+    Scenario(
+        name="long-reply",
+        summary="a reply of a minute is interrupted like barge-in-activity, the sink full of it",
+        healthy="kind activity, outcome committed; the leak is no longer than in a short reply",
+        options=_OPTIONS,
+        axes=Axes(reply_ms=60_000),
+        steps=_steps(
+            "land", _SPEAK, "await-paused", _QUEUE, "hush", _MOMENT, "transcript", "await-end",
+        ),
+    ),
+    Scenario(
+        name="sink-swapped",
+        summary="the session gets a new sink while it speaks through the old one; then a barge-in",
+        healthy="the speech stops on the sink it is played by; the next reply uses the new one",
+        options=_OPTIONS,
+        steps=_steps(
+            "land", "swap", _SPEAK, "await-paused", _QUEUE, "hush", _MOMENT, "transcript",
+            "await-end",
+        ),
+    ),
+    Scenario(
+        name="reply-over-caller",
+        summary="code asks for a reply while the caller is speaking",
+        healthy="nothing of it is sent before the caller has stopped",
+        options=_OPTIONS,
+        axes=Axes(reply_ms=995),
+        steps=_steps(
+            "land", "await-end", _QUEUE, Step("speak", ms=200), _MOMENT, "reply",
+            Step("wait", ms=600), "hush", "await-end",
+        ),
+    ),
+    Scenario(
+        name="stale-verdict",
+        summary="the model's verdict about an overlap with one reply comes in the middle of the next",
+        healthy="the next reply goes on; the verdict was about another",
+        note=(
+            "LiveKit's own client of the model stops listening when a reply is over; here an "
+            "answer that was on its way arrives all the same. A reply it pauses is resumed "
+            "once the caller has spoken again and stopped"
+        ),
+        options=replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=0.0),
+        axes=Axes(reply_ms=995, at=600),
+        lands_before_first_frame=False,
+        steps=_steps(
+            "land", _SPEAK, _MOMENT, "await-end", "hush", _QUEUE, "reply", Step("land", ms=300),
+            "verdict", Step("wait", ms=1000), _SPEAK, _MOMENT, "hush", "await-end",
+        ),
     ),
 )  # fmt: skip
 

@@ -22,13 +22,17 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     interruption_model = false
     backchannel_boundary_s = 1.0
     min_endpointing_delay_s = 0.3
+    aec_warmup_s = 3.0              # left out: none
 
     [call]                          # where the axes stand unless the command line says otherwise
     pacing = "burst"                # burst, realtime, stalled
     frame_ms = 20
     rate_hz = 24000
     reply_ms = 2995
-    at = 600                        # ms, or "before-first-frame"
+    at = 600                        # ms, or a place: `probe.scenarios.catalogue.PLACES`
+    reply = "generated"             # generated, say, tool
+    channels = 1                    # 1, 2
+    close_ms = 0                    # how long the reply's audio stream takes to close
 
     [[steps]]                       # one after the other; `probe.scenarios.catalogue.STEPS`
     do = "land"
@@ -47,8 +51,8 @@ from typing import Any, Final, get_args
 
 from probe.errors import ScenarioError
 from probe.scenarios.catalogue import (
-    BEFORE_FIRST_FRAME,
     CATALOGUE,
+    PLACES,
     STEPS,
     STEPS_WITH_MS,
     Axes,
@@ -78,7 +82,7 @@ def _text(value: Any) -> bool:
 
 
 def _place(value: Any) -> bool:
-    return value == BEFORE_FIRST_FRAME or _integer(value)
+    return value in PLACES if isinstance(value, str) else _integer(value)
 
 
 _Check = tuple[Callable[[Any], bool], str]
@@ -98,13 +102,17 @@ _OPTIONS: Final[dict[str, _Check]] = {
     "interruption_model": _BOOL,
     "backchannel_boundary_s": _NUMBER,
     "min_endpointing_delay_s": _NUMBER,
+    "aec_warmup_s": _NUMBER,
 }
 _CALL: Final[dict[str, _Check]] = {
     "pacing": _TEXT,
     "frame_ms": _NUMBER,
     "rate_hz": _INTEGER,
     "reply_ms": _INTEGER,
-    "at": (_place, f'milliseconds from 0 or "{BEFORE_FIRST_FRAME}"'),
+    "at": (_place, f"milliseconds from 0 or one of {', '.join(PLACES)}"),
+    "reply": _TEXT,
+    "channels": _INTEGER,
+    "close_ms": _INTEGER,
 }
 _SCENARIO: Final[dict[str, _Check]] = {
     "name": _TEXT,

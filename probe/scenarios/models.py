@@ -200,16 +200,35 @@ class _TranscriptStream(stt.RecognizeStream):
 class ScriptedLLM(llm.LLM[Any]):
     """Answers at once, always the same: the audio is the TTS's."""
 
+    def __init__(self, tool: Callable[[], str | None]) -> None:
+        """``tool`` says which tool is to be called now, ``None``: none."""
+        super().__init__()
+        self._tool = tool
+
     def chat(self, *, chat_ctx: Any, tools: Any = None, **_: Any) -> llm.LLMStream:
-        return _Answer(
+        answer = _Answer(
             self, chat_ctx=chat_ctx, tools=tools or [], conn_options=DEFAULT_API_CONNECT_OPTIONS
         )
+        answer.tool = self._tool()
+        return answer
 
 
 class _Answer(llm.LLMStream):
+    tool: str | None = None
+
     async def _run(self) -> None:
+        calls = []
+        if self.tool is not None:
+            calls.append(
+                llm.FunctionToolCall(
+                    type="function", name=self.tool, arguments="{}", call_id="scripted"
+                )
+            )
         self._event_ch.send_nowait(
             llm.ChatChunk(
-                id="scripted", delta=llm.ChoiceDelta(role="assistant", content="A scripted reply.")
+                id="scripted",
+                delta=llm.ChoiceDelta(
+                    role="assistant", content="A scripted reply.", tool_calls=calls
+                ),
             )
         )

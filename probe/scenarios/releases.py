@@ -99,6 +99,12 @@ def _lacks_boundary() -> str | None:
     return None
 
 
+def _lacks_warmup() -> str | None:
+    if "aec_warmup_duration" not in _session_parameters():
+        return "it knows no echo warm-up (no aec_warmup_duration option)"
+    return None
+
+
 def _lacks_pause() -> str | None:
     if "resume_false_interruption" not in _session_parameters():
         return "it does not pause (no resume_false_interruption option)"
@@ -109,12 +115,14 @@ _LACKS: Final[dict[Feature, Callable[[], str | None]]] = {
     "interruption-model": _lacks_model,
     "vad-before-model": _lacks_boundary,
     "pause": _lacks_pause,
+    "echo-warmup": _lacks_warmup,
 }
 
 INSTEAD: Final[dict[Feature, str]] = {
     "interruption-model": "barge-in-activity",
     "vad-before-model": "barge-in-model",
     "pause": "barge-in-cut",
+    "echo-warmup": "caller-ignored",
 }
 """What comes closest where a release lacks the feature."""
 
@@ -150,7 +158,7 @@ def session_arguments(options: SessionOptions) -> dict[str, Any]:
     parameters = _session_parameters()
     arguments: dict[str, Any] = {}
     if "aec_warmup_duration" in parameters:
-        arguments["aec_warmup_duration"] = None
+        arguments["aec_warmup_duration"] = options.aec_warmup_s
     arguments["user_away_timeout"] = None
     if "session_close_transcript_timeout" in parameters:
         arguments["session_close_transcript_timeout"] = 0.1
@@ -228,6 +236,20 @@ def make_verdict_model() -> type[Any]:
     from livekit.agents.types import DEFAULT_API_CONNECT_OPTIONS
 
     class VerdictStream(interruption.InterruptionStreamBase):
+        _began: float | None = None
+        _last_began: float | None = None
+
+        # The base keeps the begin of the overlap under way here. A late verdict is about one that
+        # is over, and says when that began.
+        @property
+        def _overlap_started_at(self) -> float | None:
+            return self._began
+
+        @_overlap_started_at.setter
+        def _overlap_started_at(self, began: float | None) -> None:
+            self._began = began
+            self._last_began = began or self._last_began
+
         async def _run(self) -> None:
             windows: Any = utils.aio.Chan()
             await self._forward_data(windows)
@@ -235,7 +257,7 @@ def make_verdict_model() -> type[Any]:
         def judge(self, is_interruption: bool) -> None:
             finding = {
                 "is_interruption": is_interruption,
-                "overlap_started_at": self._overlap_started_at,
+                "overlap_started_at": self._last_began,
                 "detected_at": time.time(),
                 "probability": 1.0 if is_interruption else 0.0,
                 "num_requests": 1,

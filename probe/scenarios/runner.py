@@ -21,13 +21,16 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import probe
 from probe.errors import ProbeError, ScenarioError
 from probe.scenarios.catalogue import Scenario
 from probe.scenarios.files import from_document, to_document
 from probe.scenarios.releases import require_livekit
+
+if TYPE_CHECKING:
+    from probe.scenarios.sinks import Driver, SinkFactory
 
 START_LIMIT_S: Final = 60.0
 """What a call may take beside its audio: starting Python, waiting for steps, closing down."""
@@ -56,6 +59,8 @@ async def run_call(
     scenario: Scenario,
     path: Path,
     *,
+    sink: SinkFactory | str | None = None,
+    driver: Driver | str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
 ) -> Path:
@@ -64,6 +69,10 @@ async def run_call(
     Args:
         scenario: what happens.
         path: the trace; one that exists is left alone and another name is taken.
+        sink: makes the session's sinks from rate in Hz and number of channels, or is the
+            ``module:attribute`` of what does; ``None``: the framework's room output. See
+            `probe.scenarios.sinks.SinkFactory`.
+        driver: stands between the session and its sink; see `probe.scenarios.sinks.Driver`.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
 
@@ -71,9 +80,17 @@ async def run_call(
         broke down; the trace up to there stays.
     """
     from probe.scenarios.call import Call
+    from probe.scenarios.sinks import named
 
-    call = Call(scenario, progress=progress)
-    recording = probe.attach(call.session, path, run=_header(scenario))
+    made = {"sink": sink, "driver": driver}
+    header = _header(scenario)
+    for name, maker in made.items():
+        if isinstance(maker, str):
+            made[name] = named(maker, name)
+        if maker is not None:
+            header[name] = maker if isinstance(maker, str) else _name_of(maker)
+    call = Call(scenario, sink=made["sink"], driver=made["driver"], progress=progress)  # type: ignore[arg-type]  # resolved above
+    recording = probe.attach(call.session, path, run=header)
     try:
         if started is not None:
             started(recording.path)
@@ -92,14 +109,23 @@ def _header(scenario: Scenario) -> dict[str, Any]:
         "rate_hz": axes.rate_hz,
         "reply_ms": axes.reply_ms,
         "at": axes.at,
+        "reply": axes.reply,
+        "channels": axes.channels,
+        "close_ms": axes.close_ms,
     }
+
+
+def _name_of(maker: Any) -> str:
+    return f"{getattr(maker, '__module__', '?')}:{getattr(maker, '__qualname__', repr(maker))}"
 
 
 def limit_s(scenario: Scenario) -> float:
     """After how many seconds a call of this scenario is taken for hung."""
-    waits_ms = sum(step.ms or 0 for step in scenario.steps)
+    axes = scenario.axes
+    waits_ms = sum(step.ms or 0 for step in scenario.script)
+    replies_ms = (scenario.replies + 1) * (axes.reply_ms + axes.close_ms)
     timeout_s = scenario.options.false_interruption_timeout_s or 0.0
-    return START_LIMIT_S + timeout_s + (2 * scenario.axes.reply_ms + waits_ms) / 1000
+    return START_LIMIT_S + timeout_s + (replies_ms + waits_ms) / 1000
 
 
 def run_in_child(
@@ -107,6 +133,8 @@ def run_in_child(
     directory: Path,
     *,
     python: str = sys.executable,
+    sink: str | None = None,
+    driver: str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
     stop: threading.Event | None = None,
@@ -117,6 +145,9 @@ def run_in_child(
         scenario: what happens.
         directory: where trace and log go; made if need be.
         python: the interpreter, whose livekit-agents is the build that is tried.
+        sink: ``module:attribute`` of what makes the session's sinks, see `run_call`. The child
+            imports it, from the working directory as well.
+        driver: ``module:attribute`` of what stands between the session and its sink.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
         stop: set by another thread, ends the call early as Ctrl-C does.
@@ -133,6 +164,8 @@ def run_in_child(
     specification = {
         "scenario": to_document(scenario),
         "trace": str(directory.resolve() / f"{scenario.name}.jsonl"),
+        "sink": sink,
+        "driver": driver,
     }
     try:
         child = _Child(python, specification, progress, started)
@@ -260,6 +293,8 @@ def serve(specification: dict[str, Any]) -> None:
                 run_call(
                     scenario,
                     Path(specification["trace"]),
+                    sink=specification.get("sink"),
+                    driver=specification.get("driver"),
                     progress=lambda step: _say(step=step),
                     started=started,
                 )
