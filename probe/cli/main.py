@@ -24,8 +24,10 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "bench": "what the probe costs on this machine",
     "report": "read traces, and say what leaked and where every sample went",
+    "rules": "what a report can find: causes, remedies and thresholds",
     "run": "a scripted call on the installed build, recorded and reported",
     "scenarios": "what can be run",
+    "sweep": "many scripted calls, and one table of what they left",
 }
 """Name of each subcommand, which is also its module and its function, and what it is for."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import expectations
+from probe.cli import expectations, settings
 from probe.errors import ProbeError, TraceError, UsageError
 
 if TYPE_CHECKING:
@@ -52,30 +52,36 @@ SUFFIXES: Final = (".jsonl", ".jsonl.zst")
     metavar="ASSERTION",
     help="What must hold in every trace, such as 'verdict < clear'; may be repeated.",
 )
+@settings.judged_by
 def report(
     traces: Sequence[Path],
     output_format: str,
     output: Path | None,
     segment: int | None,
     expected: Sequence[str],
+    thresholds: Sequence[str],
+    fail_on: Sequence[str],
 ) -> int:
     """Say what leaked after a barge-in, why, and where every sample went.
 
     TRACE is a trace (.jsonl or .jsonl.zst) or a folder, of which every trace is taken, in the
     order of their names. A trace that can't be read costs one line on standard error and exit
     code 1; the others are reported all the same. An --expect that does not hold, or that the
-    trace can't decide, makes the exit code 3.
+    trace can't decide, makes the exit code 3, and so does a finding that --fail-on forbids; a rule
+    it names that could not be judged makes it 1.
     """
     from reports import analyze
 
     assertions = expectations.read(expected, "--expect")
+    chosen = settings.load(thresholds)
+    forbidden = settings.gates(fail_on)
     if segment is not None and output_format == "json":
         raise UsageError("--segment goes with --format terminal: json holds every segment")
     analyses = []
     failed = False
     for path in _files(traces):
         try:
-            analyses.append(analyze(path))
+            analyses.append(analyze(path, settings=chosen))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
             failed = True
             click.echo(f"sinkprobe: {error}", err=True)
@@ -88,7 +94,9 @@ def report(
     show(analyses, output_format, output=output, segment=segment, expected=found)
     if failed:
         return 1
-    return expectations.UNMET if found and not expectations.are_met(found) else 0
+    if found and not expectations.are_met(found):
+        return expectations.UNMET
+    return settings.fails(analyses, forbidden)
 
 
 def show(

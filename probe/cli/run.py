@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import click
 from rich.console import Console
 
-from probe.cli import expectations
+from probe.cli import expectations, settings
 from probe.errors import ScenarioError, UsageError
 from probe.scenarios import releases
 from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, CATALOGUE, DEFAULT, PACINGS, Scenario
@@ -19,6 +19,7 @@ from probe.scenarios.files import load
 from probe.scenarios.runner import Outcome, run_in_child
 
 if TYPE_CHECKING:
+    from reports import Analysis
     from reports.assertions import Assertion
 
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
@@ -56,22 +57,44 @@ class _Place(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
     help="Where the trace goes.",
 )
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON document on stdout.")
-def run(scenario: str, directory: Path, as_json: bool, **axes: Any) -> int:
+@settings.judged_by
+def run(
+    scenario: str,
+    directory: Path,
+    as_json: bool,
+    thresholds: Sequence[str],
+    fail_on: Sequence[str],
+    **axes: Any,
+) -> int:
     """Run a scripted call on the installed LiveKit Agents and report on it.
 
     SCENARIO is one of those that `sinkprobe scenarios` lists, or a TOML file of your own. What
     the file expects is held against the trace; where it does not hold, the exit code is 3. Of a
-    listed scenario it is only said whether the build behaved as a healthy one does.
+    listed scenario it is only said whether the build behaved as a healthy one does. A finding that
+    --fail-on forbids makes it 3 as well; a rule it names that could not be judged makes it 1.
     """
-    chosen = _with_axes(_find(scenario), axes)
+    from reports import analyze
+
+    chosen = _with_axes(find(scenario), axes)
     assertions = expectations.read(expectations.of(chosen), f"{scenario}: expect")
+    limits = settings.load(thresholds)
+    forbidden = settings.gates(fail_on)
     releases.require_livekit()
     outcome = _call(chosen, directory)
-    met = _report(outcome.trace, as_json, assertions, listed=scenario in CATALOGUE)
-    return 0 if met or scenario in CATALOGUE else expectations.UNMET
+    analysis = analyze(outcome.trace, settings=limits)
+    met = _report(analysis, as_json, assertions, listed=scenario in CATALOGUE)
+    if not met and scenario not in CATALOGUE:
+        return expectations.UNMET
+    return settings.fails([analysis], forbidden)
 
 
-def _find(scenario: str) -> Scenario:
+def find(scenario: str) -> Scenario:
+    """The scenario of that name, or the one a TOML file describes.
+
+    Raises:
+        UsageError: it is neither listed nor a file.
+        ScenarioError: the file is wrong.
+    """
     if scenario in CATALOGUE:
         return CATALOGUE[scenario]
     if scenario.endswith(".toml") or Path(scenario).is_file():
@@ -121,12 +144,13 @@ def _short(path: Path) -> str:
         return str(path)
 
 
-def _report(trace: Path, as_json: bool, assertions: Sequence[Assertion], *, listed: bool) -> bool:
+def _report(
+    analysis: Analysis, as_json: bool, assertions: Sequence[Assertion], *, listed: bool
+) -> bool:
     """Put the report out; returns whether what was expected holds."""
     from probe.cli.report import show
-    from reports import analyze
 
-    analyses = [analyze(trace)]
+    analyses = [analysis]
     found = expectations.results(analyses, assertions) if assertions else None
     title = "Expected"
     if found is not None and listed:

@@ -41,9 +41,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         parts = _parts(barge_in)
         main = max(parts, key=lambda part: part.samples)
         share = "all" if main.samples == leak.samples else measured(main.samples, main.ms)
+        what = "speech" if barge_in.outcome == "resumed" else "interrupted speech"
         yield Found(
             message=(
-                f"{measured(leak.samples, leak.ms)} of the interrupted speech were sent after the "
+                f"{measured(leak.samples, leak.ms)} of the {what} were sent after the "
                 f"verdict, {share} of it {main.cause}."
             ),
             figure=whole,

@@ -7,16 +7,13 @@ not known is a dash.
 
 from __future__ import annotations
 
-import io
 import os
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from rich.console import Console
-from rich.text import Text
-
 from reports.explanations import amount_text, measured
+from reports.renderers import findings
+from reports.renderers.page import Page
 from reports.results import Analysis, BargeIn, Leak, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
 from reports.units import samples_ms
@@ -62,7 +59,7 @@ def render(
         width: columns; no line is longer, down to 60.
         colour: put ANSI colours in.
     """
-    page = _Page(max(width, 60), colour)
+    page = Page(max(width, 60), colour)
     barge_ins = sum(len(analysis.barge_ins) for analysis in analyses)
     for analysis in analyses:
         _doubts(page, analysis, named=len(analyses) > 1)
@@ -75,62 +72,6 @@ def render(
     else:
         _several(page, analyses)
     return page.text()
-
-
-class _Page:
-    """Lines of a fixed width, with or without colour."""
-
-    def __init__(self, width: int, colour: bool) -> None:
-        self.width = width
-        self._out = io.StringIO()
-        self._console = Console(
-            file=self._out,
-            width=width,
-            force_terminal=colour,
-            color_system="standard" if colour else None,
-            highlight=False,
-            markup=False,
-            emoji=False,
-            legacy_windows=False,
-        )
-
-    def line(self, text: str = "", style: str = "") -> None:
-        """One line; what is too long is cut, with an ellipsis."""
-        line = Text(text, style=style, no_wrap=True, overflow="ellipsis")
-        line.truncate(self.width, overflow="ellipsis")
-        self._console.print(line, soft_wrap=True)
-
-    def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
-        pad = " " * indent
-        for line in textwrap.wrap(
-            text, self.width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False
-        ):
-            self.line(line, style)
-
-    def title(self, text: str) -> None:
-        self.line()
-        self.line(text, "bold")
-
-    def fact(self, name: str, figure: str, meaning: str = "") -> None:
-        """Name, figure and what the figure means, wrapped in the last column."""
-        head = f"  {name:<20} {figure:<28}"
-        room = self.width - len(head) - 1
-        if not meaning:
-            self.line(head.rstrip())
-            return
-        if room < 24:
-            self.line(head.rstrip())
-            self.paragraph(meaning, 4, "dim")
-            return
-        lines = textwrap.wrap(meaning, room, break_on_hyphens=False)
-        for nth, text in enumerate(lines):
-            line = Text(head if nth == 0 else " " * len(head), no_wrap=True)
-            line.append(" " + text, "dim")
-            self._console.print(line, soft_wrap=True)
-
-    def text(self) -> str:
-        lines = self._out.getvalue().split("\n")
-        return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
 
 
 def _ms(value: float | None) -> str:
@@ -148,7 +89,7 @@ def _name(analysis: Analysis) -> str:
 # --- What makes the figures doubtful -------------------------------------------------------------
 
 
-def _doubts(page: _Page, analysis: Analysis, named: bool) -> None:
+def _doubts(page: Page, analysis: Analysis, named: bool) -> None:
     where = f"{_name(analysis)}: " if named else ""
     if not analysis.trace.complete:
         page.paragraph(
@@ -182,7 +123,7 @@ def _doubts(page: _Page, analysis: Analysis, named: bool) -> None:
             page.paragraph(f"! {where}line {problem.line}: {problem.text}", 0, "yellow")
 
 
-def _some(page: _Page, lines: Sequence[str], indent: int = 2) -> None:
+def _some(page: Page, lines: Sequence[str], indent: int = 2) -> None:
     for line in lines[:SHOWN_LINES]:
         page.paragraph(f"- {line}", indent)
     if len(lines) > SHOWN_LINES:
@@ -192,7 +133,7 @@ def _some(page: _Page, lines: Sequence[str], indent: int = 2) -> None:
 # --- One trace -----------------------------------------------------------------------------------
 
 
-def _heading(page: _Page, analysis: Analysis) -> None:
+def _heading(page: Page, analysis: Analysis) -> None:
     trace, run = analysis.trace, analysis.run
     page.line()
     page.line(_name(analysis), "bold")
@@ -227,12 +168,15 @@ def _heading(page: _Page, analysis: Analysis) -> None:
     page.paragraph(tapped)
 
 
-def _single(page: _Page, analysis: Analysis) -> None:
+def _single(page: Page, analysis: Analysis) -> None:
     _heading(page, analysis)
     if not analysis.barge_ins:
         page.title("No barge-in in this trace")
     for barge_in in analysis.barge_ins:
-        _barge_in(page, analysis, barge_in)
+        _key_figures(page, analysis, barge_in)
+    findings.show(page, analysis, analysis.findings)
+    for barge_in in analysis.barge_ins:
+        _details(page, barge_in)
     _swallowed(page, analysis.segments)
     _control(page, analysis)
     _balance(page, analysis, analysis.segments)
@@ -240,16 +184,19 @@ def _single(page: _Page, analysis: Analysis) -> None:
     _claims(page, analysis.segments)
 
 
-def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
+def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
     segments = [s for s in analysis.segments if s.index == index]
     if not segments:
         page.title(f"There is no segment {index}: this trace has {len(analysis.segments)}")
         return
     mine = [b for b in analysis.barge_ins if b.segment == index]
     for barge_in in mine:
-        _barge_in(page, analysis, barge_in)
+        _key_figures(page, analysis, barge_in)
     if not mine:
         page.title(f"No barge-in on segment {index}")
+    findings.show(page, analysis, [f for f in analysis.findings if f.segment == index])
+    for barge_in in mine:
+        _details(page, barge_in)
     _swallowed(page, segments)
     _balance(page, analysis, segments)
     _losses(page, segments)
@@ -260,7 +207,7 @@ def _segment_in_full(page: _Page, analysis: Analysis, index: int) -> None:
 # --- A barge-in ----------------------------------------------------------------------------------
 
 
-def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
+def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     where = f"segment {barge_in.segment}"
     if barge_in.segment is None:
         where = "a speech under way" if barge_in.partial else "a speech without audio"
@@ -304,6 +251,9 @@ def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
             _ms(barge_in.stalled_ms),
             "times of calls and events are late by up to that",
         )
+
+
+def _details(page: Page, barge_in: BargeIn) -> None:
     if barge_in.causes:
         page.title("Why it was sent after the verdict")
         for cause in barge_in.causes:
@@ -313,13 +263,13 @@ def _barge_in(page: _Page, analysis: Analysis, barge_in: BargeIn) -> None:
 
 
 def _also_sent(
-    page: _Page, name: str, leaks: Mapping[str, Leak | None] | None, meaning: str
+    page: Page, name: str, leaks: Mapping[str, Leak | None] | None, meaning: str
 ) -> None:
     if leaks is not None:
         page.fact(name, amount_text(leaks.get("sent")), meaning)
 
 
-def _story(page: _Page, barge_in: BargeIn) -> None:
+def _story(page: Page, barge_in: BargeIn) -> None:
     zero = barge_in.verdict_ms
     title = "In order, ms from the verdict"
     if zero is None:
@@ -334,7 +284,7 @@ def _story(page: _Page, barge_in: BargeIn) -> None:
         page.line(f"  {after:>+10.1f}  {event}", "bold" if moment.verdict else "")
 
 
-def _timeline(page: _Page, barge_in: BargeIn) -> None:
+def _timeline(page: Page, barge_in: BargeIn) -> None:
     """One line of what was sent and one of what happened, on one scale."""
     leaks = barge_in.after_onset or barge_in.after_pause or barge_in.leaked
     sent = None if leaks is None else leaks.get("sent")
@@ -381,7 +331,7 @@ def _timeline(page: _Page, barge_in: BargeIn) -> None:
     page.paragraph(", ".join(f"{letter} {names[letter]}" for _, letter in known), 10, "dim")
 
 
-def _swallowed(page: _Page, segments: Iterable[Segment]) -> None:
+def _swallowed(page: Page, segments: Iterable[Segment]) -> None:
     lost = [s for s in segments if s.swallowed_samples]
     if not lost:
         return
@@ -397,7 +347,7 @@ def _swallowed(page: _Page, segments: Iterable[Segment]) -> None:
         page.paragraph(f"and {len(lost) - SHOWN_LINES} more (--format json)")
 
 
-def _control(page: _Page, analysis: Analysis) -> None:
+def _control(page: Page, analysis: Analysis) -> None:
     control = analysis.run.control if analysis.run is not None else None
     if control is None:
         return
@@ -420,7 +370,7 @@ def _control(page: _Page, analysis: Analysis) -> None:
 # --- The balance ---------------------------------------------------------------------------------
 
 
-def _balance(page: _Page, analysis: Analysis, segments: Sequence[Segment]) -> None:
+def _balance(page: Page, analysis: Analysis, segments: Sequence[Segment]) -> None:
     verdict = {True: "balances", False: "DOES NOT BALANCE", None: "balance not known"}
     page.title(f"Where every sample went ({verdict[analysis.balanced]})")
     if not segments:
@@ -448,7 +398,7 @@ def _balance(page: _Page, analysis: Analysis, segments: Sequence[Segment]) -> No
     )
 
 
-def _table(page: _Page, analysis: Analysis, columns: Sequence[Segment | None]) -> None:
+def _table(page: Page, analysis: Analysis, columns: Sequence[Segment | None]) -> None:
     heads = ["total" if s is None else f"segment {s.index}" for s in columns]
     page.line("  " + " " * 14 + "".join(f"{head:>16}" for head in heads), "bold")
     page.line("  " + " " * 14 + f"{'samples':>8}{'ms':>8}" * len(columns), "dim")
@@ -514,7 +464,7 @@ def _length(analysis: Analysis, column: Segment | None, samples: int | None) -> 
     return samples * 1000 / rates.pop()
 
 
-def _losses(page: _Page, segments: Iterable[Segment]) -> None:
+def _losses(page: Page, segments: Iterable[Segment]) -> None:
     losses = [(s, loss) for s in segments for loss in s.losses]
     if not losses:
         return
@@ -531,7 +481,7 @@ def _losses(page: _Page, segments: Iterable[Segment]) -> None:
         page.paragraph(f"and {len(losses) - SHOWN_LINES} more (--segment N, or --format json)")
 
 
-def _claims(page: _Page, segments: Iterable[Segment]) -> None:
+def _claims(page: Page, segments: Iterable[Segment]) -> None:
     claims = [s for s in segments if s.claimed_position_ms is not None]
     if not claims:
         return
@@ -546,7 +496,7 @@ def _claims(page: _Page, segments: Iterable[Segment]) -> None:
         page.paragraph(f"and {len(claims) - SHOWN_LINES} more (--segment N, or --format json)")
 
 
-def _order(page: _Page, segment: Segment) -> None:
+def _order(page: Page, segment: Segment) -> None:
     page.title("Marks of the sink, ms since the trace began")
     page.line(f"  {segment.started_ms:>12.1f}  first frame captured")
     for mark in segment.order:
@@ -560,7 +510,7 @@ def _order(page: _Page, segment: Segment) -> None:
 # --- Several barge-ins or traces -----------------------------------------------------------------
 
 
-def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
+def _several(page: Page, analyses: Sequence[Analysis]) -> None:
     if len(analyses) == 1:
         _heading(page, analyses[0])
     page.title("Barge-ins, worst first (ms after the verdict)")
@@ -581,6 +531,10 @@ def _several(page: _Page, analyses: Sequence[Analysis]) -> None:
     if any(analysis.balanced is not True for analysis in analyses):
         page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
     _summary(page, analyses)
+    if len(analyses) == 1:
+        findings.show(page, analyses[0], analyses[0].findings)
+    else:
+        findings.count(page, analyses)
     if len(analyses) == 1:
         _swallowed(page, analyses[0].segments)
         _control(page, analyses[0])
@@ -611,7 +565,7 @@ def _cell(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f}"
 
 
-def _summary(page: _Page, analyses: Sequence[Analysis]) -> None:
+def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
     summary = summarize(analyses)
     page.title(f"Summary of {summary.barge_ins} barge-ins in {summary.traces} traces")
     outcomes = ", ".join(f"{count} {name}" for name, count in summary.outcomes.items())

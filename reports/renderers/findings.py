@@ -1,0 +1,127 @@
+"""Findings in the terminal report: what was found, what shows it, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Final
+
+from reports.explanations import measured
+from reports.findings import RULES, SEVERITIES
+from reports.renderers.page import Page
+from reports.results import Analysis, Finding
+
+__all__ = ["count", "show"]
+
+SHOWN_FINDINGS: Final = 3
+"""Of one rule."""
+SHOWN_MOMENTS: Final = 8
+SHOWN_RANGES: Final = 3
+
+_STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+
+
+def show(page: Page, analysis: Analysis, findings: Sequence[Finding]) -> None:
+    """Findings of one trace, worst first, each rule's cause and remedy once."""
+    page.title(f"Findings: {_counted(findings)}")
+    if not findings:
+        page.line("  nothing that the rules look for was found", "green")
+    for (severity, rule), group in groupby(findings, key=lambda f: (f.severity, f.rule)):
+        of_rule = list(group)
+        for finding in of_rule[:SHOWN_FINDINGS]:
+            _finding(page, finding)
+        if len(of_rule) > SHOWN_FINDINGS:
+            page.paragraph(f"and {len(of_rule) - SHOWN_FINDINGS} more (--format json)", 4)
+        # A rule that finds milder things too has its cause with the first of them.
+        if not any(f.rule == rule for f in findings if _is_worse(f, severity)):
+            page.paragraph(f"usual cause: {RULES[rule].cause}", 4, "dim")
+            page.paragraph(f"remedy: {RULES[rule].remedy}", 4, "dim")
+    _not_judged(page, analysis)
+    _thresholds(page, analysis)
+
+
+def count(page: Page, analyses: Sequence[Analysis]) -> None:
+    """Of several traces: how often each rule fired, in how many of them."""
+    page.title("Findings by rule")
+    every = [f for analysis in analyses for f in analysis.findings]
+    if not every:
+        page.line("  none", "green")
+    for rule in RULES:
+        mine = [f for f in every if f.rule == rule]
+        if not mine:
+            continue
+        traces = sum(any(f.rule == rule for f in a.findings) for a in analyses)
+        worst = max((f.severity for f in mine), key=SEVERITIES.index)
+        page.line(f"  {rule:<26}{len(mine):>5} in {traces} of {len(analyses)} traces, {worst}")
+    unjudged = {n.rule for a in analyses for n in a.not_judged}
+    if unjudged:
+        names = ", ".join(rule for rule in RULES if rule in unjudged)
+        page.paragraph(f"not judged in every trace: {names}", 2, "dim")
+    _thresholds(page, analyses[0])
+
+
+def _is_worse(finding: Finding, severity: str) -> bool:
+    return SEVERITIES.index(finding.severity) > [*SEVERITIES].index(severity)  # type: ignore[arg-type]
+
+
+def _counted(findings: Sequence[Finding]) -> str:
+    counts = []
+    for severity in reversed(SEVERITIES):
+        number = sum(f.severity == severity for f in findings)
+        if number:
+            plural = "s" if number > 1 and severity != "info" else ""
+            counts.append(f"{number} {severity}{plural}")
+    return ", ".join(counts) or "none"
+
+
+def _finding(page: Page, finding: Finding) -> None:
+    where = "" if finding.segment is None else f", segment {finding.segment}"
+    page.line(f"  {finding.severity.upper():<8} {finding.rule}{where}", _STYLES[finding.severity])
+    page.paragraph(finding.message, 4)
+    for line in _evidence(finding):
+        page.paragraph(line, 4, "dim")
+
+
+def _evidence(finding: Finding) -> Iterator[str]:
+    evidence = finding.evidence
+    if len(evidence.parts) > 1:
+        parts = [f"{p.cause} {measured(p.samples, p.ms)}" for p in evidence.parts]
+        yield f"parts: {'; '.join(parts)}"
+    if evidence.moments:
+        shown = evidence.moments
+        if len(shown) > SHOWN_MOMENTS:
+            half = SHOWN_MOMENTS // 2
+            shown = (*shown[:half], *shown[-half:])
+        moments = [f"{m.at_ms:.1f} {m.event}" for m in shown]
+        if len(shown) < len(evidence.moments):
+            moments.insert(len(shown) // 2, "…")
+        yield f"at ms: {', '.join(moments)}"
+    if evidence.ranges:
+        ranges = [
+            f"{r.boundary} {r.start_sample} to {r.stop_sample}"
+            for r in evidence.ranges[:SHOWN_RANGES]
+        ]
+        more = len(evidence.ranges) - SHOWN_RANGES
+        yield f"samples: {', '.join(ranges)}{f', and {more} more' if more > 0 else ''}"
+    for stall in evidence.stalls:
+        yield (
+            f"the session's loop stood still for {stall.ms:.0f} ms from {stall.at_ms:.1f} ms: "
+            "times around it are late by up to that"
+        )
+
+
+def _not_judged(page: Page, analysis: Analysis) -> None:
+    reasons: dict[str, list[str]] = {}
+    for entry in analysis.not_judged:
+        reasons.setdefault(entry.reason, []).append(entry.rule)
+    for reason, rules in reasons.items():
+        page.paragraph(f"not judged ({reason}): {', '.join(rules)}", 2, "yellow")
+
+
+def _thresholds(page: Page, analysis: Analysis) -> None:
+    changed = [
+        f"{t.rule}.{t.name} = {t.value:g} {t.unit} (default {t.default:g})"
+        for t in analysis.thresholds
+        if t.value != t.default
+    ]
+    page.paragraph(f"thresholds: {'; '.join(changed) or 'all at their defaults'}", 2, "dim")

@@ -1,0 +1,67 @@
+"""A page of text for a terminal: lines of a fixed width, with or without colour."""
+
+from __future__ import annotations
+
+import io
+import textwrap
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["Page"]
+
+
+class Page:
+    """Lines of a fixed width, with or without colour."""
+
+    def __init__(self, width: int, colour: bool) -> None:
+        self.width = width
+        self._out = io.StringIO()
+        self._console = Console(
+            file=self._out,
+            width=width,
+            force_terminal=colour,
+            color_system="standard" if colour else None,
+            highlight=False,
+            markup=False,
+            emoji=False,
+            legacy_windows=False,
+        )
+
+    def line(self, text: str = "", style: str = "") -> None:
+        """One line; what is too long is cut, with an ellipsis."""
+        line = Text(text, style=style, no_wrap=True, overflow="ellipsis")
+        line.truncate(self.width, overflow="ellipsis")
+        self._console.print(line, soft_wrap=True)
+
+    def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
+        pad = " " * indent
+        for line in textwrap.wrap(
+            text, self.width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False
+        ):
+            self.line(line, style)
+
+    def title(self, text: str) -> None:
+        self.line()
+        self.line(text, "bold")
+
+    def fact(self, name: str, figure: str, meaning: str = "") -> None:
+        """Name, figure and what the figure means, wrapped in the last column."""
+        head = f"  {name:<20} {figure:<28}"
+        room = self.width - len(head) - 1
+        if not meaning:
+            self.line(head.rstrip())
+            return
+        if room < 24:
+            self.line(head.rstrip())
+            self.paragraph(meaning, 4, "dim")
+            return
+        lines = textwrap.wrap(meaning, room, break_on_hyphens=False)
+        for nth, text in enumerate(lines):
+            line = Text(head if nth == 0 else " " * len(head), no_wrap=True)
+            line.append(" " + text, "dim")
+            self._console.print(line, soft_wrap=True)
+
+    def text(self) -> str:
+        lines = self._out.getvalue().split("\n")
+        return "\n".join(line.rstrip() for line in lines).strip("\n") + "\n"
