@@ -1,0 +1,388 @@
+"""The one table of a sweep, for a terminal, for a page, and for a script. Pure: rows in, text out.
+
+Figures are medians and ranges over the runs of a cell that balance. What did not balance or did not
+come to an end stands below its row with the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final
+
+from probe.scenarios.catalogue import Axes
+from probe.sweep import Call, Cell, LeftOut
+from reports import Analysis
+from reports.assertions import check, parse
+from reports.runs import Runs, Spread, gather
+
+__all__ = ["SCHEMA", "Made", "Row", "Table", "as_json", "as_markdown", "as_terminal", "tabulate"]
+
+SCHEMA: Final = 1
+"""Number of the JSON document of a sweep."""
+
+DASH: Final = "–"
+
+_LABEL: Final = 20
+_AXES: Final = {
+    "pacing": "{}",
+    "frame_ms": "{:g} ms",
+    "rate_hz": "{} Hz",
+    "reply_ms": "reply {} ms",
+    "at": "at {}",
+    "reply": "{}",
+    "channels": "{} ch",
+    "close_ms": "close {} ms",
+}
+"""How a value of each axis reads in a row."""
+_SELDOM: Final = ("reply", "channels", "close_ms")
+"""Axes that need no mention while they stand where they do by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A call of the sweep, and what its trace says."""
+
+    call: Call
+    analysis: Analysis | None
+    error: str
+    """Why there is no analysis."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A cell with its runs."""
+
+    cell: Cell
+    made: tuple[Made, ...]
+    runs: Runs
+    failed: Mapping[str, int]
+    """Runs that left nothing to read, by the reason."""
+    unmet: Mapping[str, int]
+    """Runs in which something that holds on a healthy build does not, by the assertion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A sweep, as far as it came."""
+
+    rows: tuple[Row, ...]
+    left_out: tuple[LeftOut, ...]
+    varied: tuple[str, ...]
+    """Axes along which the cells differ."""
+    fixed: Mapping[str, Any]
+    """The others, with the value all cells have."""
+    runtime: Mapping[str, str]
+    """Of the first trace: what was installed."""
+    runs_asked: int
+    jobs: int
+    folder: str
+    """Where the traces are."""
+    planned: int
+    """Calls that were to be made."""
+
+    @property
+    def made(self) -> int:
+        return sum(len(row.made) for row in self.rows)
+
+    @property
+    def failed(self) -> int:
+        return sum(sum(row.failed.values()) for row in self.rows)
+
+    @property
+    def set_apart(self) -> int:
+        return sum(len(row.runs.set_apart) for row in self.rows)
+
+
+def tabulate(
+    cells: Sequence[Cell],
+    made: Sequence[Made],
+    *,
+    expected: Mapping[Cell, Sequence[str]],
+    left_out: Sequence[LeftOut],
+    runs: int,
+    jobs: int,
+    folder: str,
+) -> Table:
+    """Put the calls that were made under their cells; a cell of which none was made has no row."""
+    rows = []
+    for cell in cells:
+        mine = tuple(sorted((m for m in made if m.call.cell == cell), key=lambda m: m.call.run))
+        if mine:
+            rows.append(_row(cell, mine, expected.get(cell, ())))
+    names = [field.name for field in fields(Axes)]
+    values = {n: list(dict.fromkeys(getattr(c.axes, n) for c in cells)) for n in names}
+    analyses = [m.analysis for m in made if m.analysis is not None]
+    return Table(
+        rows=tuple(rows),
+        left_out=tuple(left_out),
+        varied=tuple(name for name in names if len(values[name]) > 1),
+        fixed={name: values[name][0] for name in names if len(values[name]) == 1},
+        runtime=analyses[0].trace.runtime if analyses else {},
+        runs_asked=runs,
+        jobs=jobs,
+        folder=folder,
+        planned=len(cells) * runs,
+    )
+
+
+def _row(cell: Cell, made: tuple[Made, ...], expected: Sequence[str]) -> Row:
+    analyses = [m.analysis for m in made if m.analysis is not None]
+    failed: dict[str, int] = {}
+    for one in made:
+        if one.analysis is None:
+            failed[one.error] = failed.get(one.error, 0) + 1
+    unmet: dict[str, int] = {}
+    for assertion in map(parse, expected):
+        count = sum(check(analysis, assertion).holds is not True for analysis in analyses)
+        if count:
+            unmet[assertion.text] = count
+    return Row(cell, made, gather(analyses), failed, unmet)
+
+
+# --- Terminal ------------------------------------------------------------------------------------
+
+
+def as_terminal(table: Table, width: int = 80) -> str:
+    """The table in lines of at most ``width`` columns (80 or more), newline at its end."""
+    width = max(width, 80)
+    lines = [*_head(table, width), "", *_columns(width)]
+    previous = None
+    for row in table.rows:
+        name = _name(table, row)
+        label = _label(table, row)
+        if label and name != previous:
+            lines.append(name)
+        previous = name
+        lines += _figures(f"  {label}" if label else name, row, width)
+        lines += _remarks(row, width)
+    lines += ["", *_foot(table, width)]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _head(table: Table, width: int) -> Iterator[str]:
+    installed = [
+        f"{name.replace('_', '-')} {table.runtime[name]}"
+        for name in ("livekit_agents", "livekit")
+        if name in table.runtime
+    ]
+    builds = {row.cell.build.name for row in table.rows}
+    what = ", ".join(installed) if len(builds) < 2 else f"{len(builds)} builds"
+    runs = "1 run" if table.runs_asked == 1 else f"{table.runs_asked} runs"
+    jobs = "1 call" if table.jobs == 1 else f"{table.jobs} calls"
+    yield f"Sweep of {what}" if what else "Sweep"
+    defaults = Axes()
+    told = (
+        _AXES[name].format(value)
+        for name, value in table.fixed.items()
+        if name not in _SELDOM or value != getattr(defaults, name)
+    )
+    fixed = ", ".join(told)
+    about = f"{len(table.rows)} cells, {runs} each, {jobs} at a time"
+    yield from _wrapped(f"{about}; all with: {fixed}" if fixed else about, width, 2)
+
+
+def _columns(width: int) -> Iterator[str]:
+    pad = " " * _LABEL
+    yield f"{pad}{'leaked at sent, ms':>20}{'swallowed, ms':>19}{'unac-':>8}"
+    yield (f"{pad}{'median':>8}{'range':>12}{'median':>8}{'range':>11}{'counted':>8}  outcome")
+    yield "─" * width
+
+
+def _name(table: Table, row: Row) -> str:
+    builds = {one.cell.build.name for one in table.rows}
+    name = row.cell.scenario.name
+    return name if len(builds) < 2 else f"{row.cell.build.name} {name}"
+
+
+def _label(table: Table, row: Row) -> str:
+    values = ((name, getattr(row.cell.axes, name)) for name in table.varied)
+    return ", ".join(_AXES[name].format(value) for name, value in values)
+
+
+def _figures(label: str, row: Row, width: int) -> Iterator[str]:
+    runs = row.runs
+    outcome = next(iter(runs.outcomes), DASH)
+    if len(runs.outcomes) > 1:
+        outcome = "differs"
+    figures = (
+        f"{_median(runs.leaked):>8}{_range(runs.leaked):>12}"
+        f"{_median(runs.swallowed):>8}{_range(runs.swallowed):>11}{_count(runs):>8}  "
+    )
+    room = width - _LABEL - len(figures)
+    beside = len(outcome) <= room
+    if len(label) >= _LABEL:
+        yield label
+        label = ""
+    yield f"{label:<{_LABEL}}{figures}{outcome if beside else ''}"
+    if not beside:
+        yield from _wrapped(f"outcome: {outcome}", width, 4)
+
+
+def _remarks(row: Row, width: int) -> Iterator[str]:
+    runs, of = row.runs, len(row.made)
+    remarks = []
+    if len(runs.outcomes) > 1:
+        remarks.append(f"outcomes: {_tally(runs.outcomes, runs.count)}")
+    if runs.findings:
+        remarks.append(_tally(runs.findings, runs.count))
+    if runs.controls_lost:
+        remarks.append(f"control not whole{_share(runs.controls_lost, runs.count)}")
+    if row.unmet:
+        count = sum(m.analysis is not None for m in row.made)
+        remarks.append(f"not as on a healthy build: {_tally(row.unmet, count)}")
+    remarks += [
+        f"set apart{_share(1, of)}: {apart.reason} ({apart.trace})" for apart in runs.set_apart
+    ]
+    remarks += [f"no result{_share(count, of)}: {reason}" for reason, count in row.failed.items()]
+    for remark in remarks:
+        yield from _wrapped(remark, width, 4)
+
+
+def _foot(table: Table, width: int) -> Iterator[str]:
+    balanced = sum(
+        made.analysis is not None and made.analysis.balanced is True
+        for row in table.rows
+        for made in row.made
+    )
+    told = [f"{table.made} calls", f"{balanced} balance to the sample"]
+    if table.set_apart:
+        told.append(f"{table.set_apart} set apart")
+    if table.failed:
+        told.append(f"{table.failed} without a result")
+    if table.made < table.planned:
+        told.append(f"broken off, {table.planned - table.made} not made")
+    yield from _wrapped(", ".join(told) + ".", width, 0)
+    yield from _wrapped(f"Traces: {table.folder}", width, 0)
+    for one in table.left_out:
+        yield from _wrapped(f"Left out: {one.reason}", width, 0)
+
+
+def _median(spread: Spread | None) -> str:
+    return DASH if spread is None else _ms(spread.median_ms)
+
+
+def _range(spread: Spread | None) -> str:
+    if spread is None or spread.least_ms == spread.most_ms:
+        return ""
+    return f"{_ms(spread.least_ms)}–{_ms(spread.most_ms)}"
+
+
+def _ms(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _count(runs: Runs) -> str:
+    known = [a.unaccounted_samples for a in runs.set_apart]
+    total = None if runs.unaccounted_samples is None and runs.count else 0
+    for samples in (runs.unaccounted_samples, *known):
+        if samples is not None and total is not None:
+            total += samples
+    return DASH if total is None or not (runs.count or known) else str(total)
+
+
+def _tally(counts: Mapping[str, int], of: int) -> str:
+    return ", ".join(f"{name}{_share(count, of)}" for name, count in counts.items())
+
+
+def _share(count: int, of: int) -> str:
+    """Nothing to say where there was one run."""
+    return "" if of == 1 else f" {count}/{of}"
+
+
+def _wrapped(text: str, width: int, indent: int) -> list[str]:
+    pad = " " * indent
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=pad,
+        subsequent_indent=pad,
+        break_on_hyphens=False,
+    )
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+
+def as_markdown(table: Table) -> str:
+    """A table for a page or a pull request, newline at its end."""
+    names = [name.removesuffix("_ms").removesuffix("_hz") for name in table.varied]
+    heads = [
+        "scenario", *names, "runs", "leaked at sent, ms", "swallowed, ms", "unaccounted",
+        "outcome", "findings",
+    ]  # fmt: skip
+    lines = [*_head(table, 10_000), "", _cells(heads), _cells(["---"] * len(heads))]
+    for row in table.rows:
+        runs = row.runs
+        axes = [str(getattr(row.cell.axes, name)) for name in table.varied]
+        remarks = [_tally(runs.findings, runs.count)] if runs.findings else []
+        if runs.set_apart:
+            remarks.append(f"{len(runs.set_apart)} set apart")
+        remarks += [f"no result: {reason}" for reason in row.failed]
+        lines.append(
+            _cells(
+                [
+                    _name(table, row),
+                    *axes,
+                    str(runs.count),
+                    f"{_median(runs.leaked)} {_bracketed(runs.leaked)}",
+                    f"{_median(runs.swallowed)} {_bracketed(runs.swallowed)}",
+                    _count(runs),
+                    _tally(runs.outcomes, runs.count) or DASH,
+                    "; ".join(remarks) or DASH,
+                ]
+            )
+        )
+    lines += ["", *_foot(table, 10_000)]
+    return "\n".join(line.strip() for line in lines) + "\n"
+
+
+def _bracketed(spread: Spread | None) -> str:
+    return f"({_range(spread)})" if _range(spread) else ""
+
+
+def _cells(texts: Sequence[str]) -> str:
+    return f"| {' | '.join(text.strip().replace('|', chr(92) + '|') for text in texts)} |"
+
+
+# --- JSON ----------------------------------------------------------------------------------------
+
+
+def as_json(table: Table) -> str:
+    """One JSON document, newline at its end. Milliseconds; missing figures are null."""
+    document = {
+        "schema": SCHEMA,
+        "runtime": dict(table.runtime),
+        "runs_asked": table.runs_asked,
+        "jobs": table.jobs,
+        "folder": table.folder,
+        "planned": table.planned,
+        "made": table.made,
+        "complete": table.made == table.planned,
+        "cells": [_document(row) for row in table.rows],
+        "left_out": [asdict(one) for one in table.left_out],
+    }
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _document(row: Row) -> dict[str, Any]:
+    return {
+        "scenario": row.cell.scenario.name,
+        "build": row.cell.build.name,
+        "axes": asdict(row.cell.axes),
+        **asdict(row.runs),
+        "failed": dict(row.failed),
+        "unmet": dict(row.unmet),
+        "calls": [
+            {
+                "run": made.call.run,
+                "trace": None if made.analysis is None else made.analysis.trace.path,
+                "error": made.error or None,
+                "seconds": round(made.seconds, 3),
+            }
+            for made in row.made
+        ],
+    }

@@ -1,0 +1,202 @@
+"""A part of the matrix of scripted calls: planned, then run in child processes.
+
+The engine of `sinkprobe sweep`. It plans and runs; what the traces say is for whoever asks for them
+(`reports.runs` puts the runs of one cell together).
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Generator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from probe.errors import ProbeError, ScenarioError
+from probe.scenarios.catalogue import Axes, Scenario
+from probe.scenarios.runner import Outcome, run_in_child
+
+__all__ = ["INSTALLED", "Build", "Call", "Cell", "Done", "LeftOut", "Plan", "calls", "plan", "run"]
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Something to try the calls on: an interpreter whose livekit-agents is the build."""
+
+    name: str
+    python: str = sys.executable
+
+
+INSTALLED: Final = Build("installed")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One combination: a scenario at certain axes, on a build."""
+
+    scenario: Scenario
+    build: Build = INSTALLED
+
+    @property
+    def axes(self) -> Axes:
+        return self.scenario.axes
+
+    @property
+    def folder(self) -> Path:
+        """Where its traces go, below the sweep's own folder. Unlike that of any other cell."""
+        told = [
+            f"{field.name}-{_plain(value)}"
+            for field in fields(Axes)
+            if (value := getattr(self.axes, field.name)) != field.default
+        ]
+        return Path(self.build.name, self.scenario.name, "_".join(told) or "as-it-comes")
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A combination that makes no call."""
+
+    scenario: str
+    axes: Mapping[str, Any]
+    """What was asked for."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run, in the order it is listed."""
+
+    cells: tuple[Cell, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One run of a cell."""
+
+    cell: Cell
+    run: int
+    """From 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A call that came to its end, or did not."""
+
+    call: Call
+    trace: Path | None
+    """``None``: there is an error."""
+    error: str
+    seconds: float
+    """Wall clock, the process's start and end included."""
+
+
+class RunsCall(Protocol):
+    """What makes one call; `run_in_child`."""
+
+    def __call__(
+        self, scenario: Scenario, directory: Path, *, python: str, stop: threading.Event
+    ) -> Outcome: ...
+
+
+def plan(
+    scenarios: Sequence[Scenario],
+    axes: Mapping[str, Sequence[Any]],
+    builds: Sequence[Build] = (INSTALLED,),
+) -> Plan:
+    """Every combination of scenarios and axes once, by build and scenario.
+
+    Args:
+        scenarios: with their axes where they stand by default.
+        axes: values to try, by the name of a field of `Axes`; an axis that is not named stays
+            where the scenario has it.
+        builds: what to run them on.
+
+    A scenario in which nothing lands is not varied along ``at``; a place that no longer lies in a
+    shorter reply moves to its middle, unless it was asked for.
+    """
+    cells: dict[Cell, None] = {}
+    left_out: dict[tuple[str, str], LeftOut] = {}
+    for build, scenario in product(builds, scenarios):
+        lands = any(step.do == "land" for step in scenario.steps)
+        names = [name for name in axes if name != "at" or lands]
+        for values in product(*(axes[name] for name in names)):
+            given = dict(zip(names, values, strict=True))
+            try:
+                cells.setdefault(Cell(_with(scenario, given), build))
+            except ScenarioError as error:
+                told = LeftOut(scenario.name, given, str(error))
+                left_out.setdefault((scenario.name, str(error)), told)
+    return Plan(tuple(cells), tuple(left_out.values()))
+
+
+def _with(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
+    place, length = scenario.axes.at, given.get("reply_ms")
+    if "at" not in given and length is not None and isinstance(place, int) and place >= length:
+        given = {**given, "at": length // 2}
+    return scenario.with_axes(replace(scenario.axes, **given))
+
+
+def calls(cells: Sequence[Cell], runs: int) -> list[Call]:
+    """All calls of a sweep: one run of every cell, then the next.
+
+    So a machine that slows down, or a sweep that is broken off, touches all cells alike.
+    """
+    return [Call(cell, number) for number in range(1, runs + 1) for cell in cells]
+
+
+def run(
+    todo: Sequence[Call],
+    directory: Path,
+    *,
+    jobs: int = 1,
+    call: RunsCall = run_in_child,
+) -> Generator[Done, None, None]:
+    """Makes the calls, and tells of each as it ends, in the order they end.
+
+    A call that fails is told as such; the others go on. Closed or interrupted, it ends the calls
+    under way, which takes a moment, and forgets them.
+
+    Args:
+        todo: what to run, in this order.
+        directory: where traces and logs go, each cell's in its own folder.
+        jobs: how many calls run at a time.
+        call: what makes a call.
+    """
+    stop = threading.Event()
+    waiting = iter(todo)
+    under_way: set[Future[Done]] = set()
+    with ThreadPoolExecutor(jobs, thread_name_prefix="sweep") as pool:
+        try:
+            while True:
+                for one in waiting:
+                    under_way.add(pool.submit(_make, one, directory, call, stop))
+                    if len(under_way) >= jobs:
+                        break
+                if not under_way:
+                    return
+                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in ended:
+                    yield future.result()
+        finally:
+            stop.set()
+
+
+def _make(one: Call, directory: Path, call: RunsCall, stop: threading.Event) -> Done:
+    begun = time.monotonic()
+    trace: Path | None = None
+    error = ""
+    try:
+        scenario, build = one.cell.scenario, one.cell.build
+        trace = call(scenario, directory / one.cell.folder, python=build.python, stop=stop).trace
+    except (ProbeError, OSError) as failure:
+        error = str(failure)
+    return Done(one, trace, error, time.monotonic() - begun)
+
+
+def _plain(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
