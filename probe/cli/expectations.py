@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Assertion, Result
 
-__all__ = ["UNMET", "are_met", "of", "read", "results", "section"]
+__all__ = ["are_met", "exit_code", "of", "read", "results", "section"]
 
-UNMET: Final = 3
-"""Exit code where an assertion does not hold or can't be judged; findings at `--fail-on` too."""
+FAILED: Final = 3
+"""Exit code where an assertion does not hold; the same as for what `--fail-on` forbids."""
+NOT_JUDGED: Final = 1
+"""Exit code where none fails, and one can't be judged: it must not pass for one that holds."""
 
 
 def of(scenario: Scenario) -> tuple[str, ...]:
@@ -62,6 +64,12 @@ def results(
 def are_met(found: Sequence[Sequence[Result]]) -> bool:
     """Whether every assertion holds; one that could not be judged is not met."""
     return all(result.holds is True for of_one in found for result in of_one)
+
+
+def exit_code(found: Sequence[Sequence[Result]] | None) -> int:
+    """3 where an assertion fails, 1 where one could not be judged, else 0."""
+    holds = {result.holds for of_one in found or () for result in of_one}
+    return FAILED if False in holds else NOT_JUDGED if None in holds else 0
 
 
 def section(

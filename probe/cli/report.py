@@ -66,9 +66,8 @@ def report(
 
     TRACE is a trace (.jsonl or .jsonl.zst) or a folder, of which every trace is taken, in the
     order of their names. A trace that can't be read costs one line on standard error and exit
-    code 1; the others are reported all the same. An --expect that does not hold, or that the
-    trace can't decide, makes the exit code 3, and so does a finding that --fail-on forbids; a rule
-    it names that could not be judged makes it 1.
+    code 1; the others are reported all the same. An --expect that does not hold makes the exit
+    code 3, and so does a finding that --fail-on forbids; one that could not be judged makes it 1.
     """
     from reports import analyze
 
@@ -94,9 +93,7 @@ def report(
     show(analyses, output_format, output=output, segment=segment, expected=found)
     if failed:
         return 1
-    if found and not expectations.are_met(found):
-        return expectations.UNMET
-    return settings.fails(analyses, forbidden)
+    return max(expectations.exit_code(found), settings.fails(analyses, forbidden))
 
 
 def show(

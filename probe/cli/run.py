@@ -20,7 +20,7 @@ from probe.scenarios.runner import Outcome, run_in_child
 
 if TYPE_CHECKING:
     from reports import Analysis
-    from reports.assertions import Assertion
+    from reports.assertions import Result
 
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
 
@@ -71,7 +71,7 @@ def run(
     SCENARIO is one of those that `sinkprobe scenarios` lists, or a TOML file of your own. What
     the file expects is held against the trace; where it does not hold, the exit code is 3. Of a
     listed scenario it is only said whether the build behaved as a healthy one does. A finding that
-    --fail-on forbids makes it 3 as well; a rule it names that could not be judged makes it 1.
+    --fail-on forbids makes it 3 as well; what could not be judged makes it 1.
     """
     from reports import analyze
 
@@ -82,10 +82,11 @@ def run(
     releases.require_livekit()
     outcome = _call(chosen, directory)
     analysis = analyze(outcome.trace, settings=limits)
-    met = _report(analysis, as_json, assertions, listed=scenario in CATALOGUE)
-    if not met and scenario not in CATALOGUE:
-        return expectations.UNMET
-    return settings.fails([analysis], forbidden)
+    listed = scenario in CATALOGUE
+    found = expectations.results([analysis], assertions) if assertions else None
+    _report(analysis, as_json, found, listed=listed)
+    unmet = 0 if listed else expectations.exit_code(found)
+    return max(unmet, settings.fails([analysis], forbidden))
 
 
 def find(scenario: str) -> Scenario:
@@ -145,15 +146,15 @@ def _short(path: Path) -> str:
 
 
 def _report(
-    analysis: Analysis, as_json: bool, assertions: Sequence[Assertion], *, listed: bool
-) -> bool:
-    """Put the report out; returns whether what was expected holds."""
+    analysis: Analysis,
+    as_json: bool,
+    found: Sequence[Sequence[Result]] | None,
+    *,
+    listed: bool,
+) -> None:
     from probe.cli.report import show
 
-    analyses = [analysis]
-    found = expectations.results(analyses, assertions) if assertions else None
     title = "Expected"
     if found is not None and listed:
         title = f"As on a healthy build: {'yes' if expectations.are_met(found) else 'no'}"
-    show(analyses, "json" if as_json else "terminal", expected=found, expected_title=title)
-    return found is None or expectations.are_met(found)
+    show([analysis], "json" if as_json else "terminal", expected=found, expected_title=title)

@@ -23,15 +23,16 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from probe.cli import expectations
+from probe.cli import expectations, settings
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.errors import ProbeError, TraceError, UsageError
 from probe.scenarios import releases
 from probe.scenarios.catalogue import CATALOGUE, PACINGS, PLACES, REPLY_KINDS, Axes
-from probe.sweep import Done, calls, plan, run
+from probe.sweep import Call, Done, calls, plan, run
 
 if TYPE_CHECKING:
     from probe.cli.sweep_tables import Made, Table
+    from reports.findings import Settings
 
 __all__ = ["sweep"]
 
@@ -128,12 +129,15 @@ def _default_jobs() -> int:
     default="terminal",
     show_default=True,
 )
+@settings.judged_by
 def sweep(
     scenarios: Sequence[str],
     runs: int,
     jobs: int | None,
     directory: Path | None,
     output_format: str,
+    thresholds: Sequence[str],
+    fail_on: Sequence[str],
     **axes: Any,
 ) -> int:
     """Run a part of the matrix of scripted calls and print one table.
@@ -143,8 +147,10 @@ def sweep(
     stays where the scenario has it. Ctrl-C keeps what was done and prints the table so far.
 
     A call that comes to no end costs its row a reason and the command the exit code 1; the others
-    go on.
+    go on. A finding that --fail-on forbids, in any run, makes the exit code 3.
     """
+    limits = settings.load(thresholds)
+    forbidden = settings.gates(fail_on)
     chosen = [find(name) for name in scenarios or CATALOGUE]
     given = {name: axes[name] for name in _AXIS_NAMES if axes.get(name) is not None}
     given.setdefault("pacing", DEFAULT_PACINGS)
@@ -162,7 +168,7 @@ def sweep(
     made: list[Made] = []
     stopped = False
     try:
-        _run(todo, folder, at_a_time, made)
+        _run(todo, folder, at_a_time, limits, made)
     except KeyboardInterrupt:
         stopped = True
 
@@ -180,13 +186,15 @@ def sweep(
     _put(table, output_format)
     if stopped:
         return INTERRUPTED
-    return 1 if table.failed else 0
+    if table.failed:
+        return 1
+    return settings.fails([m.analysis for m in made if m.analysis is not None], forbidden)
 
 
 _AXIS_NAMES: Final = tuple(field.name for field in fields(Axes))
 
 
-def _run(todo: Sequence[Any], folder: Path, jobs: int, made: list[Made]) -> None:
+def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: list[Made]) -> None:
     """Make the calls, and put what came of each into ``made`` as it ends."""
     console = Console(stderr=True, highlight=False)
     progress = Progress(
@@ -201,7 +209,7 @@ def _run(todo: Sequence[Any], folder: Path, jobs: int, made: list[Made]) -> None
     with progress, closing(run(todo, folder, jobs=jobs)) as results:
         task = progress.add_task("sweep", total=len(todo))
         for done in results:
-            made.append(_judged(done))
+            made.append(_judged(done, limits))
             said = done.call.cell.scenario.name
             progress.update(task, advance=1, description=f"{said:<24.24}")
             if not console.is_terminal:
@@ -213,14 +221,14 @@ def _run(todo: Sequence[Any], folder: Path, jobs: int, made: list[Made]) -> None
                 )
 
 
-def _judged(done: Done) -> Made:
+def _judged(done: Done, limits: Settings) -> Made:
     from probe.cli.sweep_tables import Made
     from reports import analyze
 
     if done.trace is None:
         return Made(done.call, None, done.error, done.seconds)
     try:
-        return Made(done.call, analyze(done.trace), "", done.seconds)
+        return Made(done.call, analyze(done.trace, settings=limits), "", done.seconds)
     except TraceError as error:
         return Made(done.call, None, str(error), done.seconds)
 

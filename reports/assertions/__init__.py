@@ -5,9 +5,10 @@
     reports.check(analysis, "no push after verdict").holds
 
 Instants are put in order (``pause < verdict``) or subtracted (``last_sent - verdict <= 20ms``),
-audio is held against a length or samples (``leaked.pushed == 0``), and ``no EVENT after INSTANT``
-looks for what must not come. An assertion about barge-ins must hold for every one of them; ``#2``
-in front takes the second only, ``#committed`` or ``#overlap`` those of that outcome or kind.
+audio is held against a length or samples (``leaked.pushed == 0``), ``no EVENT after INSTANT`` looks
+for what must not come, and ``no late-frames`` for what a rule finds. An assertion about barge-ins
+must hold for every one of them; ``#2`` in front takes the second only, ``#committed`` or
+``#overlap`` those of that outcome or kind.
 """
 
 from __future__ import annotations
@@ -69,4 +70,5 @@ def reference() -> dict[str, str]:
         f"no {event} after INSTANT": f"nothing of the speech was {boundary} after it"
         for event, boundary in AUDIO_EVENTS.items()
     }
-    return {**names, **marks, **audio}
+    rules = {"no RULE": "the rule did not fire, at any severity"}
+    return {**names, **marks, **audio, **rules}

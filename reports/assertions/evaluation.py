@@ -11,10 +11,12 @@ from reports.assertions.language import (
     Assertion,
     Chain,
     Choice,
+    Claim,
     Compare,
     Flag,
     Number,
     Sum,
+    Unfound,
     parse,
 )
 from reports.assertions.vocabulary import (
@@ -100,6 +102,8 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
     if not assertion.per_barge_in:
         if isinstance(claim, Absence):
             return [_trace_without(analysis, claim)]
+        if isinstance(claim, Unfound):
+            return [_unfound(analysis, claim.rule)]
         return [_checked(analysis, None, None, _judge(analysis, None, claim))]
     chosen = [
         (number, barge_in)
@@ -138,14 +142,13 @@ class _Judgement:
     """Moments that the story does not tell: when, what, and the assertion's name for it."""
 
 
-def _judge(
-    analysis: Analysis, barge_in: BargeIn | None, claim: Chain | Choice | Flag | Absence
-) -> _Judgement:
+def _judge(analysis: Analysis, barge_in: BargeIn | None, claim: Claim) -> _Judgement:
     if isinstance(claim, Chain):
         return _judge_chain(analysis, barge_in, claim)
     if isinstance(claim, Absence):
         assert barge_in is not None
         return _judge_absence(analysis, barge_in, claim)
+    assert isinstance(claim, Choice | Flag)
     reading = claim.name.read(analysis, barge_in)
     if reading.absent:
         return _absent(reading)
@@ -313,6 +316,17 @@ def _trace_without(analysis: Analysis, absence: Absence) -> Check:
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
     reason = f"{absence.event} came at {at_ms:.1f} ms into the trace, in segment {segment}{more}"
     return Check(None, segment, False, reason, None, ())
+
+
+def _unfound(analysis: Analysis, rule: str) -> Check:
+    found = [finding for finding in analysis.findings if finding.rule == rule]
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        return Check(None, found[0].segment, False, f"{found[0].message}{more}", None, ())
+    for unjudged in analysis.not_judged:
+        if unjudged.rule == rule:
+            return Check(None, None, None, unjudged.reason, None, ())
+    return Check(None, None, True, "it did not fire", None, ())
 
 
 def _judge_absence(analysis: Analysis, barge_in: BargeIn, absence: Absence) -> _Judgement:

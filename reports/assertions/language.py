@@ -4,7 +4,7 @@ The grammar, which is all there is::
 
     assertion  = [ "#" ( NUMBER | WORD ) ] claim
     claim      = "no" EVENT [ ( "after" | "before" ) INSTANT ]
-               | "no" INSTANT
+               | "no" ( INSTANT | RULE )
                | [ "not" ] FLAG
                | ( "kind" | "outcome" ) ( "==" | "!=" ) WORD
                | sum COMPARE sum { COMPARE sum }
@@ -35,6 +35,7 @@ from reports.assertions.vocabulary import (
     Name,
     Type,
 )
+from reports.findings import RULES
 
 __all__ = [
     "Absence",
@@ -42,9 +43,11 @@ __all__ = [
     "AssertionSyntaxError",
     "Chain",
     "Choice",
+    "Claim",
     "Flag",
     "Number",
     "Sum",
+    "Unfound",
     "parse",
 ]
 
@@ -127,7 +130,14 @@ class Absence:
     instant: str | None
 
 
-Claim = Chain | Choice | Flag | Absence
+@dataclass(frozen=True, slots=True)
+class Unfound:
+    """A rule of `reports.findings` did not fire, at any severity."""
+
+    rule: str
+
+
+Claim = Chain | Choice | Flag | Absence | Unfound
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +168,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<sign>[+-])"
     r"|(?P<hash>#)"
 )
+_RULE: Final = re.compile(r"[a-z]+(?:-[a-z]+)+", re.ASCII)
 _UNITS: Final = {"ms": 1000, "s": 1_000_000}
 _ALLOWED: Final = {
     "ms, s or samples": ("us", "samples"),
@@ -278,13 +289,31 @@ class _Parser:
             return self._choice(name)
         return self._chain()
 
-    def _absence(self) -> Absence:
+    def _rule(self) -> Unfound | None:
+        """A rule's name, whose hyphens are no minus; ``None``: there is none."""
+        begin = self.token.at
+        match = _RULE.match(self.text, begin)
+        if match is None:
+            return None
+        rule = match.group()
+        if rule not in RULES:
+            alike = get_close_matches(rule, RULES, 1)
+            hint = f" ({alike[0]}?)" if alike else ""
+            raise self._error(begin, f"expected a rule, found {rule!r}{hint}")
+        while self.token.kind != "end" and self.token.at < match.end():
+            self._take()
+        return Unfound(rule)
+
+    def _absence(self) -> Absence | Unfound:
         self._take()
+        rule = self._rule()
+        if rule is not None:
+            return rule
         instants = tuple(n.name for n in NAMES.values() if n.type == "instant")
         known = (*EVENTS, *(name for name in instants if name not in MARKS))
         event = self.token.text
         if event not in known:
-            raise self._expected(f"one of {', '.join(known)}", known)
+            raise self._expected(f"a rule or one of {', '.join(known)}", known)
         self._take()
         if event not in EVENTS or not self._is("after", "before"):
             if event in AUDIO_EVENTS:
@@ -429,6 +458,8 @@ class _Parser:
 
 
 def _per_barge_in(claim: Claim, selector: int | str | None) -> bool:
+    if isinstance(claim, Unfound):
+        return False
     if isinstance(claim, Chain):
         return any(name.per == "barge-in" for s in claim.sums for name in s.names)
     if isinstance(claim, Absence):
