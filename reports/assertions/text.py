@@ -54,7 +54,8 @@ def _reason(result: Result, told: Sequence[Check]) -> str:
     if len(reasons) > 1:
         return f"on all {len(told)} barge-ins"
     (reason,) = reasons
-    said = (result.assertion.replace("==", "is"), f"{result.assertion} is true")
+    positive = result.assertion.removeprefix("not ")
+    said = (positive.replace("==", "is"), f"{positive} is true", f"{positive} is false")
     return "" if reason in said else reason
 
 

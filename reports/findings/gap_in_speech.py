@@ -26,12 +26,16 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         b.speech_id: at_ns(b.verdict_ms) for b in case.barge_ins if b.verdict_ms is not None
     }
     for row, at, length in sorted(case.ledger.gaps, key=lambda gap: gap[1]):
-        if length < least or at > verdicts.get(case.audio.segment_speech[row], FOREVER):
+        # What is sent after a verdict is a leak, whatever came before it.
+        if length < least or at + length > verdicts.get(case.audio.segment_speech[row], FOREVER):
             continue
         until = at + length
         unexplained = length - case.shut_within(at, until)
         if unexplained < least:
             continue
+        after = case.left(row, until, FOREVER).samples
+        if after <= int(case.ledger.sums.tail[row]):
+            continue  # the tail, which opens whatever is sent next
         kind, waited = _waited(case, row, at, until)
         limit = limits["starved-ms" if kind == "starved" else "blocked-ms"] * NS_PER_MS
         if unexplained < limit or (kind != "starved" and waited < limit):

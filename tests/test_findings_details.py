@@ -1,0 +1,256 @@
+"""What a rule says beside that it fires: reasons, parts, places, stalls; what it can't judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from probe.trace.events import Faulted, SizeBounded
+from reports import Analysis, Finding
+from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
+from tests.report_traces import header
+
+
+def the(analysis: Analysis, rule: str) -> Finding:
+    mine = [finding for finding in analysis.findings if finding.rule == rule]
+    assert len(mine) == 1, analysis.findings
+    return mine[0]
+
+
+def rules(analysis: Analysis) -> set[str]:
+    return {finding.rule for finding in analysis.findings}
+
+
+# --- leak-after-verdict --------------------------------------------------------------------------
+
+
+def test_a_leak_of_one_block_is_no_finding_and_of_two_is(tmp_path: Path) -> None:
+    assert rules(barge_in(plays_on=10).analysis(tmp_path)) == set()
+    assert rules(barge_in(plays_on=20).analysis(tmp_path)) == {"leak-after-verdict"}
+
+
+def test_a_coarser_tap_raises_what_counts_as_a_leak(tmp_path: Path) -> None:
+    call = barge_in(plays_on=20).retap("sent", resolution_ns=at(20))
+    assert rules(call.analysis(tmp_path)) == set()
+
+
+@pytest.mark.parametrize(("fade", "fires"), [(0, True), (30, True), (50, False), (80, False)])
+def test_a_deliberate_fade_out_is_allowed_for(tmp_path: Path, fade: float, fires: bool) -> None:
+    analysis = barge_in(plays_on=50).analysis(
+        tmp_path, settings={"leak-after-verdict": {"fade-ms": fade}}
+    )
+    assert rules(analysis) == ({"leak-after-verdict"} if fires else set())
+    if fires:
+        assert the(analysis, "leak-after-verdict").evidence.samples == 1200
+
+
+def test_audio_long_after_the_verdict_is_no_fade_out(tmp_path: Path) -> None:
+    """As much audio as the fade allows, but half a second late."""
+    call = HandCall().created(0).capture(1, 240, ended_ms=700).push(2, 190).send(10, 190)
+    call.user(150, True).commit(200, by="activity").push(700, 50).send(702, 50)
+    call.mark(760, "clear").cleared(760.1).finished(761, 240, interrupted=True)
+    call.done(762, interrupted=True).user(800, False)
+    analysis = call.analysis(tmp_path, settings={"leak-after-verdict": {"fade-ms": 50}})
+    assert the(analysis, "leak-after-verdict").evidence.samples == 1200
+
+
+def escape(how: str) -> HandCall:
+    call = HandCall().created(0).capture(1, 600, ended_ms=240)
+    call.retap("pushed", queue_ms=200)
+    first = 600 if how == "rest-of-long-frame" else 190
+    call.push(2, first).send(10, 190).user(150, True).commit(200, by="activity")
+    call.mark(200.2, "clear")
+    if how == "survived-clear":
+        call.push(200.3, 40)
+    call.cleared(200.4)
+    if how == "pushed-late":
+        call.push(210, 40)
+    if how == "rest-of-long-frame":
+        call.lose(200)
+    call.send(220, 40)
+    if how == "rest-of-long-frame":
+        call.cleared(260.1).lose(170)
+    return call.finished(270, 190, interrupted=True).done(271, interrupted=True).user(400, False)
+
+
+@pytest.mark.parametrize("how", ["survived-clear", "pushed-late", "rest-of-long-frame"])
+def test_what_was_sent_after_a_clear_is_told_apart(tmp_path: Path, how: str) -> None:
+    analysis = escape(how).analysis(tmp_path)
+    evidence = the(analysis, "leak-after-verdict").evidence
+    assert {p.cause: p.samples for p in evidence.parts} == {f"after-clear: {how}": 960}
+    survivors = analysis.barge_ins[0].survivors
+    assert survivors is not None
+    assert [(s.how, s.samples) for s in survivors] == [(how, 960)]
+
+
+def test_parts_of_several_causes_add_up_to_the_leak(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 500).push(2, 500).send(10, 190).send(200, 100)
+    call.user(150, True).commit(200, by="activity").mark(240, "clear").cleared(300.1).lose(210)
+    call.finished(301, 290, interrupted=True).done(302, interrupted=True).user(400, False)
+    evidence = the(call.analysis(tmp_path), "leak-after-verdict").evidence
+    assert {p.cause: p.samples for p in evidence.parts} == {
+        "not-stopped": 960,
+        "clear-pending": 1440,
+    }
+    assert evidence.samples == 2400
+
+
+# --- Stalls ---------------------------------------------------------------------------------------
+
+
+def test_a_stall_is_named_in_every_finding_whose_marks_lie_in_it(tmp_path: Path) -> None:
+    call = barge_in(plays_on=60).stalled(190, 20).stalled(700, 30)
+    leak = the(call.analysis(tmp_path), "leak-after-verdict")
+    assert [(s.at_ms, s.ms) for s in leak.evidence.stalls] == [(190, 20)]
+    assert all("stall" not in part.cause for part in leak.evidence.parts)
+
+
+# --- caller-ignored -------------------------------------------------------------------------------
+
+
+def ignored(**options: Any) -> HandCall:
+    call = reply(HandCall(), ms=3000).user(200, True).user(1500, False)
+    call.end_ms = 4000
+    return call.options(**options)
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (lambda: ignored(allow_interruptions=False), "not allowed in this session"),
+        (lambda: ignored(aec_warmup_s=3.0), "echo warm-up"),
+        (lambda: ignored(min_words=4).transcript(1400, words=2), "2 words were recognized"),
+        (lambda: ignored(min_duration_s=2.0), "min_duration is 2 s"),
+        (lambda: ignored().overlap(1300, is_interruption=False), "backchannel"),
+        (lambda: ignored(turn_detection="manual"), "turn detection is manual"),
+        (lambda: ignored(turn_detection="stt"), "no VAD"),
+        (lambda: ignored(can_pause=False), "can't pause"),
+        (lambda: ignored(aec_warmup_s=1.0, min_words=0), "the trace does not show why"),
+    ],
+)
+def test_the_reason_is_given_where_it_can_be_known(tmp_path: Path, bend: Any, says: str) -> None:
+    assert says in the(bend().analysis(tmp_path), "caller-ignored").message
+
+
+def test_a_speech_that_allows_no_interruption_is_the_reason_before_the_session(
+    tmp_path: Path,
+) -> None:
+    call = ignored(allow_interruptions=True)
+    created = next(e for e in call.events if e.NAME == "speech_created")
+    call.events.remove(created)
+    call.created(0, allowed=False)
+    assert "for this speech" in the(call.analysis(tmp_path), "caller-ignored").message
+
+
+# --- Tails and places -----------------------------------------------------------------------------
+
+
+def test_a_lost_tail_is_no_swallowed_audio(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 205).push(2, 205).mark(3, "flush").send(10, 200)
+    call.finished(212, 205).item(213).done(214).silence(210, 400).cleared(800)
+    call.lose(5)
+    analysis = call.analysis(tmp_path)
+    assert analysis.segments[0].tail_samples == 120
+    assert rules(analysis) == set()
+
+
+def test_the_tail_of_an_uninterrupted_segment_may_open_the_next(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 205).push(2, 205).mark(3, "flush").send(10, 200)
+    call.finished(212, 205).done(214).silence(210, 290)
+    call.created(490, "s2").capture(491, 200, "s2").push(492, 200).mark(493, "flush", "s2")
+    call.send(500, 5).send(500, 195, offset=120).finished(702, 200, "s2").done(703, "s2")
+    assert rules(call.analysis(tmp_path)) == set()
+
+
+def test_a_block_of_an_uninterrupted_segment_in_the_next_is_found(tmp_path: Path) -> None:
+    """Sent in disorder: 20 ms of the first after the second had begun."""
+    call = HandCall().created(0).capture(1, 200).push(2, 180).mark(3, "flush").send(10, 180)
+    call.finished(212, 200).done(213).created(300, "s2").capture(301, 100, "s2")
+    start = call.captured - 100 * 24
+    # The sink pushes the head of the second before the rest of the first.
+    call.forwarded = start
+    call.push(302, 50).send(310, 50)
+    call.forwarded = start - 20 * 24
+    call.push(303, 20).send(360, 20)
+    call.forwarded = start + 50 * 24
+    call.push(304, 50).send(380, 50).finished(432, 100, "s2").done(433, "s2")
+    analysis = call.analysis(tmp_path)
+    # Out of order is unaccounted for, so the account can't be judged by; the rule says so.
+    assert analysis.balanced is False
+    assert "old-audio-in-new-segment" in {n.rule for n in analysis.not_judged}
+
+
+def test_holes_are_given_by_their_place_in_the_speech(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 90)
+    call.mark(100, "pause").cleared(100.1).lose(60).mark(300, "resume").send(310, 350)
+    call.finished(661, 440).done(662)
+    evidence = the(call.analysis(tmp_path), "swallowed-audio").evidence
+    assert evidence.facts["holes"] == [{"at_ms": 90.0, "ms": 60.0}]
+    assert [(r.start_sample, r.stop_sample) for r in evidence.ranges] == [(2160, 3600)]
+
+
+def test_a_resume_counts_as_going_on_only_beyond_the_resolution(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 200).push(2, 200).mark(3, "flush").send(10, 200)
+    call.user(150, True).mark(205, "pause").overlap(206).user(300, False).mark(400, "resume")
+    call.finished(401, 200).done(402)
+    assert "resumed-after-verdict" not in rules(call.analysis(tmp_path))
+
+
+# --- What can't be judged -------------------------------------------------------------------------
+
+
+def test_a_rule_without_its_boundary_is_listed_with_the_reason(tmp_path: Path) -> None:
+    call = barge_in(plays_on=50).without("sent", "inserted")
+    call.events = [e for e in call.events if getattr(e, "boundary", "") != "sent"]
+    analysis = call.analysis(tmp_path, head=header(missing={"sent": "switched off"}))
+    reasons = {n.rule: n.reason for n in analysis.not_judged}
+    assert reasons["leak-after-verdict"] == "sent was not tapped: switched off"
+    assert "late-frames" not in reasons
+    assert "leak-after-verdict" not in rules(analysis)
+
+
+def test_a_signal_the_release_lacks_is_the_reason(tmp_path: Path) -> None:
+    lacks = {"playback_started": "not in this release", "overlapping_speech": "no such event"}
+    analysis = clean_call().analysis(tmp_path, head=header(missing=lacks))
+    reasons = {n.rule: n.reason for n in analysis.not_judged}
+    assert set(reasons) == {
+        "started-twice",
+        "started-before-captured",
+        "stale-verdict",
+        "resumed-after-verdict",
+    }
+    assert reasons["started-twice"] == "playback_started: not in this release"
+
+
+@pytest.mark.parametrize(
+    ("event", "says"),
+    [
+        (Faulted(at(50), "events_lost", 3, "buffer full"), "fault of the probe"),
+        (SizeBounded(at(2900)), "bound"),
+    ],
+)
+def test_amounts_are_not_judged_where_the_trace_lost_something(
+    tmp_path: Path, event: Any, says: str
+) -> None:
+    analysis = barge_in(plays_on=50).add(event).analysis(tmp_path)
+    reasons = {n.rule: n.reason for n in analysis.not_judged}
+    assert says in reasons["leak-after-verdict"]
+    assert "late-frames" not in reasons
+
+
+def test_a_call_without_a_session_leaves_its_rules_unjudged(tmp_path: Path) -> None:
+    call = HandCall().capture(1, 200, None).push(2, 200).mark(3, "flush", None).send(10, 200)
+    analysis = call.finished(212, 200).analysis(tmp_path)
+    assert rules(analysis) == set()
+    assert {n.reason for n in analysis.not_judged} == {"the trace shows no events of a session"}
+
+
+def test_findings_come_worst_first(tmp_path: Path) -> None:
+    call = barge_in(plays_on=50)
+    call.created(990, "s2").capture(991, 300, "s2").push(992, 300).mark(993, "flush", "s2")
+    call.send(1000, 50).cleared(1050.5).lose(250).finished(1052, 50, "s2").done(1305, "s2")
+    severities = [f.severity for f in call.analysis(tmp_path).findings]
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+    assert set(severities) == {"error", "warning"}
