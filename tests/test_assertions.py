@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import reports
@@ -388,6 +388,7 @@ WORDS_OF_IT = (
 )  # fmt: skip
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 @example("\x00")
 @example("verdict < clear\n")
@@ -413,6 +414,7 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> list[Analysis]:
     ]
 
 
+@settings(deadline=None)
 @given(words=st.lists(st.sampled_from(WORDS_OF_IT), max_size=8))
 @example(words=["leaked.sent", ">", "0"])
 def test_whatever_can_be_said_is_answered(subjects: list[Analysis], words: list[str]) -> None:
@@ -439,6 +441,7 @@ def _chains(names: list[str]) -> st.SearchStrategy[str]:
 INSTANTS = [name.name for name in NAMES.values() if name.type == "instant"]
 
 
+@settings(deadline=None)
 @given(assertion=_chains(INSTANTS))
 def test_a_chain_of_instants_holds_as_each_of_its_links_does(
     subjects: list[Analysis], assertion: str
