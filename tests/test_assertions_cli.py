@@ -106,6 +106,17 @@ def test_a_wrong_assertion_in_a_file_is_named_before_the_call_is_made(
     assert not (tmp_path / "out").exists()
 
 
+def test_the_forms_that_are_listed_can_be_said(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["assertions", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    for form in document["forms"]:
+        parse(form["form"])
+    assert main(["assertions"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert any(line.startswith("  last_sent ") for line in lines)
+
+
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_what_a_healthy_build_shows_can_be_said(name: str) -> None:
     for text in CATALOGUE[name].expect:

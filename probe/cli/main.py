@@ -22,6 +22,7 @@ from probe.errors import ProbeError
 __all__ = ["cli", "main"]
 
 COMMANDS = {
+    "assertions": "what can be said in --expect and in a scenario file",
     "bench": "what the probe costs on this machine",
     "report": "read traces, and say what leaked and where every sample went",
     "rules": "what a report can find: causes, remedies and thresholds",

@@ -48,6 +48,7 @@ def _entry(scenario: Scenario, version: str | None) -> dict[str, Any]:
         "name": scenario.name,
         "summary": scenario.summary,
         "healthy": scenario.healthy,
+        "expect": list(scenario.expect),
         "needs": sorted(scenario.required),
         "note": scenario.note,
         "lacking": lack[1] if lack else None,

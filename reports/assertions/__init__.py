@@ -13,10 +13,12 @@ must hold for every one of them; ``#2`` in front takes the second only, ``#commi
 
 from __future__ import annotations
 
+from typing import Final
+
 from reports.assertions.evaluation import Check, MarkedMoment, Result, check
 from reports.assertions.language import Assertion, AssertionSyntaxError, parse
 from reports.assertions.text import text
-from reports.assertions.vocabulary import AUDIO_EVENTS, MARKS, NAMES
+from reports.assertions.vocabulary import AUDIO_EVENTS, MARKS, NAMES, Type
 from reports.results import Analysis
 
 __all__ = [
@@ -62,13 +64,30 @@ def expect(analysis: Analysis, *assertions: str | Assertion) -> tuple[Result, ..
     return results
 
 
-def reference() -> dict[str, str]:
-    """Every name the language knows, and what it stands for."""
-    names = {name.name: name.meaning for name in NAMES.values()}
-    marks = {f"no {mark}": "no such mark of the sink" for mark in MARKS}
-    audio = {
-        f"no {event} after INSTANT": f"nothing of the speech was {boundary} after it"
-        for event, boundary in AUDIO_EVENTS.items()
+_GROUPS: Final[dict[Type, str]] = {
+    "instant": "instants, compared with each other or subtracted",
+    "length": "lengths of time, held against ms or s",
+    "amount": "amounts of audio, held against ms, s or samples",
+    "count": "numbers",
+    "word": "words, with == or !=",
+    "flag": "yes or no, alone or after not",
+}
+
+
+def reference() -> dict[str, dict[str, str]]:
+    """Everything an assertion can name, and what it stands for; by group, in the order to list."""
+    groups: dict[str, dict[str, str]] = {title: {} for title in _GROUPS.values()}
+    for name in NAMES.values():
+        groups[_GROUPS[name.type]][name.name] = name.meaning
+    groups["what must not come"] = {
+        **{
+            f"no {event} after INSTANT": f"nothing of the speech was {boundary} after it"
+            for event, boundary in AUDIO_EVENTS.items()
+        },
+        **{
+            f"no {mark}": "no such mark of the sink; also after or before INSTANT" for mark in MARKS
+        },
+        "no INSTANT": "it never came",
+        "no RULE": "the rule did not fire, at any severity (`sinkprobe rules`)",
     }
-    rules = {"no RULE": "the rule did not fire, at any severity"}
-    return {**names, **marks, **audio, **rules}
+    return groups
