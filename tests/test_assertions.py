@@ -212,6 +212,7 @@ NOT_JUDGED: dict[str, tuple[str, Changed]] = {
     "cut, verdict < clear": ("the trace is incomplete", lambda c: c(clear_ms=None, trailer=False)),
     "cut, leaked.pushed == 0": ("the trace is incomplete", lambda c: c(trailer=False)),
     "cut, leaked.sent <= 30ms": ("the trace is incomplete", lambda c: c(trailer=False)),
+    "cut, leaked.sent <= 15ms": ("the trace is incomplete", lambda c: c(trailer=False)),
     "cut, stop <= 30ms": ("the trace is incomplete", lambda c: c(trailer=False)),
     "cut, no push after verdict": ("the trace is incomplete", lambda c: c(trailer=False)),
     "cut, no flush": ("the trace is incomplete", lambda c: c(trailer=False)),

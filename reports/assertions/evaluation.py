@@ -193,9 +193,11 @@ def _judge_pair(
     difference, tolerance, bound = measured
     reason = _figures(left, one, right, other)
     holds = _certain(difference, compare, bound)
-    if holds is None:
+    within = holds is False and _within(difference, compare, tolerance)
+    if holds is None or (within and bound):
+        holds = None
         reason += ", but the trace is incomplete: it may be more"
-    elif not holds and _within(difference, compare, tolerance):
+    elif within:
         holds = True
         reason += f", which is within the resolution of {_resolution(one, other)}"
     return _Judgement(holds, reason, names)
