@@ -18,10 +18,12 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
+from rich.text import Text
 
 from probe.cli import expectations, settings
 from probe.cli.run import DEFAULT_DIRECTORY, find
@@ -61,6 +63,18 @@ class _Values(click.ParamType):  # type: ignore[type-arg]  # generic only in new
             return self._read(text)
         except ValueError:
             self.fail(f"expected {self._expected}, found {text!r}", param, ctx)
+
+
+class _Remaining(ProgressColumn):
+    """Time still to go, from all calls so far: several end together, so the last ones mislead."""
+
+    max_refresh = 0.5
+
+    def render(self, task: Task) -> Text:
+        if not task.completed or task.elapsed is None or task.total is None:
+            return Text("-:-- to go")
+        seconds = round(task.elapsed / task.completed * (task.total - task.completed))
+        return Text(f"{seconds // 60}:{seconds % 60:02} to go")
 
 
 def _one_of(words: Sequence[str]) -> Callable[[str], str]:
@@ -202,7 +216,7 @@ def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: 
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        _Remaining(),
         console=console,
         disable=not console.is_terminal,
     )

@@ -158,7 +158,7 @@ def as_terminal(table: Table, width: int = 80) -> str:
             lines.append(name)
         previous = name
         lines += _figures(f"  {label}" if label else name, row, width)
-        lines += _remarks(row, width)
+        lines += _remarks(row, table.runs_asked, width)
     lines += ["", *_foot(table, width)]
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
@@ -222,9 +222,9 @@ def _figures(label: str, row: Row, width: int) -> Iterator[str]:
         yield from _wrapped(f"outcome: {outcome}", width, 4)
 
 
-def _remarks(row: Row, width: int) -> Iterator[str]:
+def _remarks(row: Row, asked: int, width: int) -> Iterator[str]:
     runs, of = row.runs, len(row.made)
-    remarks = []
+    remarks = [] if of == asked else [f"{of} of {asked} runs"]
     if len(runs.outcomes) > 1:
         remarks.append(f"outcomes: {_tally(runs.outcomes, runs.count)}")
     if runs.findings:
