@@ -8,7 +8,7 @@ when it is known what became of the speech.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -33,7 +33,7 @@ from probe.trace.events import (
 from probe.trace.reader import NONE
 from reports.crossings import Audio, Crossed
 from reports.facts import FOREVER
-from reports.ledger import GAP_NS, SLACK_NS
+from reports.ledger import GAP_NS, SLACK_NS, Lost
 from reports.results import (
     Amount,
     BargeIn,
@@ -143,10 +143,25 @@ class _Finder:
         ]
         self.stalls = [(e.at_ns, e.until_ns) for e in self.events if isinstance(e, LoopStalled)]
         self.turns = turns_of(self.events)
+        self.turn_ns = [turn.start_ns for turn in self.turns]
+        self.mark_ns = [mark.at_ns for mark, _ in ledger.marks]
+        self.clear_ns = [began for _, began, _ in ledger.clears]
+        self.losses_of: dict[int, list[Lost]] = {}
+        for lost in ledger.losses:
+            self.losses_of.setdefault(lost.segment, []).append(lost)
+        self.taken_until: dict[int, int] = {}
+        """Position up to which each clear of a source took audio, by its time."""
+        for lost in ledger.losses:
+            if lost.what == "cleared":
+                taken = self.taken_until.get(lost.at_ns, 0)
+                self.taken_until[lost.at_ns] = max(taken, lost.stop)
+        self.stopped: dict[str, _Attempt] = {}
+        """Attempts that a resume may let go on."""
         self.under_way = audio.under_way
         self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
         self.latest: dict[str, _Attempt] = {}
         self.attempts: list[_Attempt] = []
+        self.attempts_of: dict[str, list[_Attempt]] = {}
 
     def barge_ins(self) -> list[BargeIn]:
         self._collect()
@@ -160,7 +175,10 @@ class _Finder:
             self._find_onset(attempt)
         attempts += self._ignored(attempts)
         attempts.sort(key=lambda a: a.about_ns)
-        return [self._barge_in(attempt, attempts) for attempt in attempts]
+        of_speech: dict[str, list[_Attempt]] = {}
+        for attempt in attempts:
+            of_speech.setdefault(attempt.speech, []).append(attempt)
+        return [self._barge_in(attempt, of_speech[attempt.speech]) for attempt in attempts]
 
     # --- Attempts --------------------------------------------------------------------------------
 
@@ -176,6 +194,7 @@ class _Finder:
             return None
         attempt = self.latest[speech] = _Attempt(speech, at_ns)
         self.attempts.append(attempt)
+        self.attempts_of.setdefault(speech, []).append(attempt)
         return attempt
 
     def _collect(self) -> None:
@@ -191,6 +210,7 @@ class _Finder:
                 attempt = self._current(event.speech, event.at_ns)
                 if attempt is not None and attempt.overlap_ns is None:
                     attempt.overlap_ns = event.at_ns
+                    self.stopped[attempt.speech] = attempt
             elif isinstance(event, InterruptCalled) and event.end == "returned":
                 if event.speech in ended:
                     continue
@@ -217,24 +237,18 @@ class _Finder:
             attempt = None if speech is None else self._current(speech, mark.at_ns)
             if attempt is not None and attempt.pause_ns is None:
                 attempt.pause_ns = mark.at_ns
+                self.stopped[attempt.speech] = attempt
         elif mark.mark == "resume":
             # There is one gate: whoever waits behind it goes on.
-            for attempt in self.latest.values():
-                stopped = attempt.pause_ns is not None or attempt.overlap_ns is not None
-                if (
-                    stopped
-                    and attempt.notes_marks
-                    and attempt.resume_ns is None
-                    and not self._another_began(attempt, mark.at_ns)
-                ):
+            for attempt in list(self.stopped.values()):
+                if attempt.resume_ns is not None or self._another_began(attempt, mark.at_ns):
+                    del self.stopped[attempt.speech]
+                elif attempt.notes_marks:
                     attempt.resume_ns = mark.at_ns
         elif mark.mark == "clear":
-            for attempt in self.latest.values():
-                if (
-                    attempt.speech in (mark.speech, segment_speech)
-                    and attempt.notes_marks
-                    and attempt.clear_ns is None
-                ):
+            for speech in {mark.speech, segment_speech} - {None}:
+                attempt = self.latest.get(speech or "")
+                if attempt is not None and attempt.notes_marks and attempt.clear_ns is None:
                     attempt.clear_ns = mark.at_ns
 
     def _another_began(self, attempt: _Attempt, at_ns: int) -> bool:
@@ -285,7 +299,7 @@ class _Finder:
     # --- The caller ------------------------------------------------------------------------------
 
     def _turn_before(self, at_ns: int) -> Turn | None:
-        nth = bisect_right([turn.start_ns for turn in self.turns], at_ns)
+        nth = bisect_right(self.turn_ns, at_ns)
         return self.turns[nth - 1] if nth else None
 
     def _find_onset(self, attempt: _Attempt) -> None:
@@ -298,19 +312,15 @@ class _Finder:
         begun = min(
             self.created.get(attempt.speech, FOREVER),
             min(
-                (
-                    at_ns
-                    for at_ns, speech in zip(self.first_ns, self.segment_speech, strict=True)
-                    if speech == attempt.speech
-                ),
+                (self.first_ns[s] for s in self.audio.segments_of.get(attempt.speech, ())),
                 default=FOREVER,
             ),
         )
         # A turn that was over before is what the code or the transcript of it reacted to, unless
         # it came before the speech or has had its barge-in already.
         taken = any(
-            other.onset_ns == turn.start_ns and other.speech == attempt.speech
-            for other in self.attempts
+            other.onset_ns == turn.start_ns
+            for other in self.attempts_of[attempt.speech]
             if other is not attempt
         )
         if still or (attempt.kind != "programmatic" and turn.start_ns >= begun and not taken):
@@ -325,11 +335,14 @@ class _Finder:
             for speech in dict.fromkeys(s for s in self.segment_speech if s is not None)
             if (crossed := self.audio.crossed(boundary, speech, -FOREVER, FOREVER)).samples
         }
+        of_speech: dict[str, list[_Attempt]] = {}
+        for attempt in attempts:
+            of_speech.setdefault(attempt.speech, []).append(attempt)
         for turn in self.turns:
             for speech, (begin_ns, end_ns) in went_out.items():
                 if begin_ns >= turn.stop_ns or end_ns <= turn.start_ns:
                     continue
-                mine = [a for a in attempts if a.speech == speech]
+                mine = of_speech.get(speech, [])
                 met = any(
                     a.onset_ns == turn.start_ns
                     or turn.start_ns <= a.about_ns <= turn.stop_ns
@@ -374,15 +387,15 @@ class _Finder:
         t = self.trace.sent
         if speech == self.under_way and ((t.start_sample == NONE) & (t.until_ns > since_ns)).any():
             return True  # pushed before the probe came: how much of it is known, but not of what
-        mine = [s for s, name in enumerate(self.segment_speech) if name == speech]
+        mine = self.audio.segments_of.get(speech, [])
         pushed, unseen = ledger.sums.pushed[mine].sum(), ledger.sums.unseen[mine].sum()
         return bool(pushed and pushed == unseen)
 
     # --- One barge-in ----------------------------------------------------------------------------
 
-    def _barge_in(self, attempt: _Attempt, attempts: Sequence[_Attempt]) -> BargeIn:
+    def _barge_in(self, attempt: _Attempt, of_speech: Sequence[_Attempt]) -> BargeIn:
         speech, verdict = attempt.speech, attempt.verdict_ns
-        later = [a for a in attempts if a.speech == speech and a.about_ns > attempt.about_ns]
+        later = [a for a in of_speech if a.about_ns > attempt.about_ns]
         next_verdict = min(
             (a.verdict_ns for a in later if a.verdict_ns is not None), default=FOREVER
         )
@@ -465,11 +478,12 @@ class _Finder:
             return None
         captured = self.audio.crossed("captured", attempt.speech, -FOREVER, FOREVER)
         before = self.audio.crossed("sent", attempt.speech, -FOREVER, verdict)
-        segments = {s for s, name in enumerate(self.segment_speech) if name == attempt.speech}
+        segments = set(self.audio.segments_of.get(attempt.speech, ()))
         gone = sum(
             lost.stop - lost.start
-            for lost in ledger.losses
-            if lost.segment in segments and lost.at_ns < verdict and lost.cause != "pause"
+            for segment in segments
+            for lost in self.losses_of.get(segment, ())
+            if lost.at_ns < verdict and lost.cause != "pause"
         )
         samples = max(captured.samples - before.samples - gone, 0)
         if samples <= int(ledger.sums.tail[sorted(segments)].sum()):
@@ -494,12 +508,19 @@ class _Finder:
     def _source_clear(self, attempt: _Attempt, until_ns: int) -> int | None:
         rows = self.audio.parts(attempt.speech)
         sources = set(self.trace.pushed.source[self.ledger.parts.push[rows]].tolist())
-        for source, at_ns, _ in self.ledger.clears:
-            if attempt.ignored or (sources and source not in sources):
+        if attempt.ignored:
+            return None
+        for source, at_ns, _ in self._clears(attempt.first_ns, until_ns):
+            if sources and source not in sources:
                 continue
-            if attempt.first_ns <= at_ns < until_ns and not self._another_began(attempt, at_ns):
-                return at_ns
+            # Once another speech has begun, every later clear is about that.
+            return None if self._another_began(attempt, at_ns) else at_ns
         return None
+
+    def _clears(self, since_ns: int, until_ns: int) -> list[tuple[int, int, int]]:
+        """Clears of sources from one instant (inclusive) to another."""
+        low, high = bisect_left(self.clear_ns, since_ns), bisect_left(self.clear_ns, until_ns)
+        return self.ledger.clears[low:high]
 
     def _causes(
         self, attempt: _Attempt, verdict: int, until_ns: int
@@ -512,8 +533,10 @@ class _Finder:
         until_ns = min(until_ns, int(leaked.until_ns.max()))
         changes: list[tuple[int, int, str]] = [
             (mark.at_ns, mark.at_ns, mark.mark)
-            for mark, _ in self.ledger.marks
-            if mark.mark != "flush" and attempt.first_ns <= mark.at_ns < until_ns
+            for mark, _ in self.ledger.marks[
+                bisect_left(self.mark_ns, attempt.first_ns) : bisect_left(self.mark_ns, until_ns)
+            ]
+            if mark.mark != "flush"
         ]
         sources = set(
             self.trace.pushed.source[
@@ -522,8 +545,8 @@ class _Finder:
         )
         changes += [
             (began, self._emptied_ns(attempt.speech, began, ended), "emptied")
-            for source, began, ended in self.ledger.clears
-            if source in sources and attempt.first_ns <= began < until_ns
+            for source, began, ended in self._clears(attempt.first_ns, until_ns)
+            if source in sources
         ]
         state: LeakCause = "not-stopped"
         cleared = False
@@ -604,14 +627,10 @@ class _Finder:
         clear only beyond that, unless its position lies behind what the clear took.
         """
         latest = ended_ns + self.resolution
-        taken = [
-            lost.stop
-            for lost in self.ledger.losses
-            if lost.what == "cleared" and lost.at_ns == began_ns
-        ]
-        if taken:
+        taken = self.taken_until.get(began_ns)
+        if taken is not None:
             parts, rows = self.ledger.parts, self.audio.parts(speech)
-            behind = parts.sent_ns[rows[parts.start[rows] >= max(taken)]]
+            behind = parts.sent_ns[rows[parts.start[rows] >= taken]]
             latest = min(latest, int(behind.min()) if len(behind) else latest)
         return max(latest, began_ns)
 

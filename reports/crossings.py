@@ -66,6 +66,13 @@ class Audio:
         self.trace = ledger.trace
         self.segment_speech = [self.trace.text(int(i)) for i in ledger.sums.speech]
         """Speech of each segment."""
+        self.segments_of: dict[str | None, list[int]] = {}
+        """Segments of each speech, from 0."""
+        for row, name in enumerate(self.segment_speech):
+            self.segments_of.setdefault(name, []).append(row)
+        order = np.argsort(ledger.parts.segment, kind="stable")
+        edges = np.arange(ledger.count + 1)
+        self._by_segment = (order, np.searchsorted(ledger.parts.segment[order], edges, "left"))
         self.numbers = {text: i for i, text in enumerate(self.trace.texts)}
         self.created = {
             e.speech: e.at_ns for e in self.trace.events if isinstance(e, SpeechCreated)
@@ -91,12 +98,13 @@ class Audio:
     def parts(self, speech: str) -> Ints:
         """Rows of the ledger's parts that belong to a speech."""
         if speech not in self._parts_of:
-            segments = [s for s, name in enumerate(self.segment_speech) if name == speech]
-            parts = self.ledger.parts
-            mine = np.isin(parts.segment, segments)
+            rows, bounds = self._by_segment
+            mine = [rows[bounds[s] : bounds[s + 1]] for s in self.segments_of.get(speech, ())]
             if speech == self.under_way:
-                mine |= parts.inherited & (parts.segment < 0)
-            self._parts_of[speech] = np.flatnonzero(mine)
+                parts = self.ledger.parts
+                mine.append(np.flatnonzero(parts.inherited & (parts.segment < 0)))
+            found = np.sort(np.concatenate(mine)) if mine else np.empty(0, np.int64)
+            self._parts_of[speech] = found
         return self._parts_of[speech]
 
     def frames(self, speech: str) -> Ints:

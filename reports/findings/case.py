@@ -33,7 +33,7 @@ from probe.trace.reader import NONE
 from reports.barge_ins import RESOLUTION_NS, turns_of
 from reports.crossings import Audio, Crossed
 from reports.facts import FOREVER
-from reports.ledger import GAP_NS
+from reports.ledger import GAP_NS, Lost
 from reports.results import BargeIn, Range, Segment
 from reports.units import instant_ms, samples_ms
 
@@ -212,13 +212,23 @@ class Case:
         """Calls to interrupt a speech."""
         return [e for e in self.trace.events if isinstance(e, InterruptCalled)]
 
+    @cached_property
+    def _options(self) -> list[OptionsChanged]:
+        return [e for e in self.trace.events if isinstance(e, OptionsChanged)]
+
     def options_at(self, at_ns: int) -> Mapping[str, Any]:
         """Options that decided interruptions at an instant."""
-        options: Mapping[str, Any] = self.trace.header.options
-        for event in self.trace.events:
-            if isinstance(event, OptionsChanged) and event.at_ns <= at_ns:
-                options = event.options
-        return options
+        nth = bisect_right([e.at_ns for e in self._options], at_ns)
+        return self._options[nth - 1].options if nth else self.trace.header.options
+
+    @cached_property
+    def dropped(self) -> dict[str | None, list[Lost]]:
+        """What never reached the source, by speech."""
+        found: dict[str | None, list[Lost]] = {}
+        for lost in self.ledger.losses:
+            if lost.what == "dropped":
+                found.setdefault(self.audio.segment_speech[lost.segment], []).append(lost)
+        return found
 
     def mono_ns(self, unix_s: float) -> int:
         """A wall-clock stamp on the trace's own clock; as good as the machine's wall clock."""
@@ -231,11 +241,24 @@ class Case:
         """When the gate was shut and opened again; `FOREVER`: it was not opened."""
         return self.ledger.gate
 
+    @cached_property
+    def _opened(self) -> list[int]:
+        return [opened for _, opened in self.gate]
+
+    def opened_after(self, at_ns: int) -> int:
+        """When the gate was opened at or after an instant, having been shut; `FOREVER`: never."""
+        nth = bisect_left(self._opened, at_ns)
+        return self._opened[nth] if nth < len(self._opened) else FOREVER
+
     def shut_within(self, since_ns: int, until_ns: int) -> int:
         """How long the gate was shut between two instants."""
-        return sum(
-            max(min(opened, until_ns) - max(shut, since_ns), 0) for shut, opened in self.gate
-        )
+        nth = bisect_right(self._opened, since_ns)
+        total = 0
+        for shut, opened in self.gate[nth:]:
+            if shut >= until_ns:
+                break
+            total += min(opened, until_ns) - max(shut, since_ns)
+        return total
 
     @cached_property
     def _marks(self) -> tuple[list[int], list[SinkMarked], list[int]]:

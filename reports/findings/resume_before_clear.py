@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from reports.explanations import measured
-from reports.findings.case import FOREVER, Case, at_ns
+from reports.findings.case import FOREVER, Case, Speech, at_ns
 from reports.findings.rule import Found, Limits, Rule, plain
 
 __all__ = ["RULE"]
@@ -22,11 +20,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         speech = case.speeches[barge_in.speech_id or ""]
         if speech.committed_ns is None:
             continue
-        opened = [until for _, until in case.gate if verdict <= until < FOREVER]
-        if not opened:
+        at = case.opened_after(verdict)
+        if at >= FOREVER or not speech.segments:
             continue
-        at = opened[0]
-        parked = _parked(case, speech.segments, at)
+        parked = _parked(case, speech, at)
         if not parked:
             continue
         after = case.audio.crossed("pushed", speech.name, at, FOREVER)
@@ -52,18 +49,17 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         )
 
 
-def _parked(case: Case, rows: list[int], at: int) -> int:
+def _parked(case: Case, speech: Speech, at: int) -> int:
     """Samples captured before an instant that had neither been pushed nor dropped by then."""
-    c, p = case.trace.captured, case.trace.pushed
-    parts = case.ledger.parts
-    frames = np.isin(case.ledger.frame_segment, rows) & (c.at_ns < at)
-    pushed = np.isin(parts.segment, rows) & (p.at_ns[parts.push] < at) & ~parts.inherited
+    c, p, parts = case.trace.captured, case.trace.pushed, case.ledger.parts
+    frames = case.audio.frames(speech.name)
+    frames = frames[c.at_ns[frames] < at]
+    rows = case.audio.parts(speech.name)
+    rows = rows[(p.at_ns[parts.push[rows]] < at) & ~parts.inherited[rows]]
     dropped = sum(
-        lost.stop - lost.start
-        for lost in case.ledger.losses
-        if lost.what == "dropped" and lost.segment in rows and lost.at_ns <= at
+        lost.stop - lost.start for lost in case.dropped.get(speech.name, ()) if lost.at_ns <= at
     )
-    return int(c.samples[frames].sum()) - int(parts.samples[pushed].sum()) - dropped
+    return int(c.samples[frames].sum()) - int(parts.samples[rows].sum()) - dropped
 
 
 RULE = Rule(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from probe.trace.events import FalseInterruption
 from reports.explanations import measured
 from reports.findings.case import NS_PER_MS, Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, plain
@@ -22,10 +21,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         leak = leaked.get(boundary)
         if leak is None or (leak.ms or 0.0) * NS_PER_MS <= case.resolution_ns():
             continue
-        called_false = any(
-            isinstance(e, FalseInterruption) and e.at_ns >= at_ns(barge_in.verdict_ms)
-            for e in case.trace.events
-        )
+        called_false = any("false interruption" in m.event for m in barge_in.story)
         event = "with" if called_false else "without"
         yield Found(
             message=(

@@ -25,9 +25,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         at = np.searchsorted(c.start_sample, p.range_start[begin:end], "right") - 1
         refused[at[at >= 0]] = True
     since: int | None = None
-    for row in np.unique(segment[bad | refused]).tolist():
+    failed = np.flatnonzero(bad | refused)
+    if not len(failed):
+        return
+    failed = failed[np.argsort(segment[failed], kind="stable")]
+    rows, begins = np.unique(segment[failed], return_index=True)
+    for row, frames in zip(rows.tolist(), np.split(failed, begins[1:]), strict=True):
         speech = case.speech_of(row)
-        frames = np.flatnonzero((segment == row) & (bad | refused))
         if speech is None:
             # Whoever feeds the sink itself may cancel its own calls.
             frames = frames[(c.end[frames] == ENDS.index("raised")) | refused[frames]]
@@ -43,7 +47,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         error = case.trace.text(int(c.error[frames[0]]))
         yield Found(
             message=(
-                f"{len(frames)} of {int((segment == row).sum())} captures were {how} "
+                f"{len(frames)} of {case.ledger.sums.captured_frames[row]} captures were {how} "
                 f"({measured(samples, length)}) although nobody interrupted the speech; "
                 f"so it has been since {since / 1e6:.1f} ms."
             ),

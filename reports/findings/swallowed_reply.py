@@ -66,9 +66,9 @@ def _about(barge_in: BargeIn) -> int:
 def _reply(case: Case, barge_in: BargeIn) -> Speech | None:
     """The first other speech whose audio came after a barge-in."""
     about = _about(barge_in)
-    for row, at in enumerate(case.first_ns):
+    for row in range(case.segment_at(about) + 1, len(case.first_ns)):
         speech = case.speech_of(row)
-        if at > about and speech is not None and speech.name != barge_in.speech_id:
+        if speech is not None and speech.name != barge_in.speech_id:
             return speech if speech.segments[0] == row else None
     return None
 
