@@ -1,0 +1,43 @@
+"""The test kit: a sink that does everything right, sinks and frameworks with one defect each, and
+the scripted calls to try a sink of your own with.
+
+    from probe.testing import check_sink
+
+    def test_my_sink(tmp_path):
+        for trial in check_sink("my_agent.sinks:make_sink", tmp_path):
+            assert trial.analysis.balanced
+            assert not trial.worse_than_reference
+
+Importing it loads no livekit; a sink's class does, when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from probe.testing.defects import DEFECTS, REFERENCE, Provocation
+from probe.testing.trials import Trial, check_sink
+
+if TYPE_CHECKING:
+    from probe.testing.reference import ReferenceAudioOutput
+
+__all__ = [
+    "DEFECTS",
+    "REFERENCE",
+    "Provocation",
+    "ReferenceAudioOutput",
+    "Trial",
+    "check_sink",
+]
+
+_MODULES = ("probe.testing.reference", "probe.testing.sinks", "probe.testing.drivers")
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("_"):
+        raise AttributeError(name)
+    for module in map(import_module, _MODULES):
+        if name in module.__all__:
+            return getattr(module, name)
+    raise AttributeError(f"module 'probe.testing' has no attribute {name!r}")
