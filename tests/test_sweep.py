@@ -323,7 +323,17 @@ def test_axes_that_do_not_vary_are_told_once(mixed: Table) -> None:
     assert mixed.varied == ("pacing", "at")
     text = " ".join(as_terminal(mixed).split())
     assert text.count("98.5 ms") == 1
-    assert "all with: 98.5 ms, 24000 Hz, reply 2995 ms" in text
+    assert "unless said: 98.5 ms, 24000 Hz, reply 2995 ms" in text
+
+
+def test_an_axis_that_only_scenarios_have_their_own_of_is_told_beside_the_name(
+    sound: Analysis,
+) -> None:
+    cells = plan([BARGE_IN, UNINTERRUPTED, FIXED], {"pacing": ["burst", "realtime"]}).cells
+    table = table_of([ran(cell, 1, sound) for cell in cells], cells)
+    assert table.varied == ("pacing",)
+    assert "interrupted-before-subscribed (at before-first-frame)\n  burst  " in as_terminal(table)
+    assert "barge-in\n  burst  " in as_terminal(table)
 
 
 def test_a_table_of_one_cell_has_its_name_on_its_row(sound: Analysis) -> None:
@@ -352,6 +362,7 @@ def test_the_json_document_holds_every_cell_and_call(mixed: Table) -> None:
     assert (document["made"], document["complete"]) == (9, False)
     first, second, third = document["cells"]
     assert first["leaked"] == {"count": 3, "median_ms": 20.0, "least_ms": 10.0, "most_ms": 30.0}
+    assert [c["leaked_ms"] for c in first["calls"]] == [10.0, 20.0, 30.0]
     assert (first["scenario"], first["axes"]["at"]) == ("barge-in", 300)
     assert second["set_apart"][0]["unaccounted_samples"] != 0
     assert third["failed"] == {"barge-in: it hung": 3}

@@ -10,13 +10,14 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from statistics import mode
 from typing import Any, Final
 
 from probe.scenarios.catalogue import Axes
 from probe.sweep import Call, Cell, LeftOut
 from reports import Analysis
 from reports.assertions import check, parse
-from reports.runs import Runs, Spread, gather
+from reports.runs import Runs, Spread, gather, leaked_ms, outcome_of
 
 __all__ = ["SCHEMA", "Made", "Row", "Table", "as_json", "as_markdown", "as_terminal", "tabulate"]
 
@@ -72,9 +73,9 @@ class Table:
     rows: tuple[Row, ...]
     left_out: tuple[LeftOut, ...]
     varied: tuple[str, ...]
-    """Axes along which the cells differ."""
+    """Axes along which cells of one scenario differ."""
     fixed: Mapping[str, Any]
-    """The others, with the value all cells have."""
+    """The others, with the value all cells have, or most of them: scenarios have their own."""
     runtime: Mapping[str, str]
     """Of the first trace: what was installed."""
     runs_asked: int
@@ -114,19 +115,31 @@ def tabulate(
         if mine:
             rows.append(_row(cell, mine, expected.get(cell, ())))
     names = [field.name for field in fields(Axes)]
-    values = {n: list(dict.fromkeys(getattr(c.axes, n) for c in cells)) for n in names}
+    varied = tuple(name for name in names if _varies(cells, name))
     analyses = [m.analysis for m in made if m.analysis is not None]
     return Table(
         rows=tuple(rows),
         left_out=tuple(left_out),
-        varied=tuple(name for name in names if len(values[name]) > 1),
-        fixed={name: values[name][0] for name in names if len(values[name]) == 1},
+        varied=varied,
+        fixed={
+            name: mode(getattr(cell.axes, name) for cell in cells)
+            for name in names
+            if name not in varied
+        },
         runtime=analyses[0].trace.runtime if analyses else {},
         runs_asked=runs,
         jobs=jobs,
         folder=folder,
         planned=len(cells) * runs,
     )
+
+
+def _varies(cells: Sequence[Cell], axis: str) -> bool:
+    """Whether an axis has several values in one scenario."""
+    values: dict[str, set[Any]] = {}
+    for cell in cells:
+        values.setdefault(cell.scenario.name, set()).add(getattr(cell.axes, axis))
+    return any(len(of_one) > 1 for of_one in values.values())
 
 
 def _row(cell: Cell, made: tuple[Made, ...], expected: Sequence[str]) -> Row:
@@ -182,7 +195,7 @@ def _head(table: Table, width: int) -> Iterator[str]:
     )
     fixed = ", ".join(told)
     about = f"{len(table.rows)} cells, {runs} each, {jobs} at a time"
-    yield from _wrapped(f"{about}; all with: {fixed}" if fixed else about, width, 2)
+    yield from _wrapped(f"{about}; unless said: {fixed}" if fixed else about, width, 2)
 
 
 def _columns(width: int) -> Iterator[str]:
@@ -195,6 +208,12 @@ def _columns(width: int) -> Iterator[str]:
 def _name(table: Table, row: Row) -> str:
     builds = {one.cell.build.name for one in table.rows}
     name = row.cell.scenario.name
+    own = ", ".join(
+        _AXES[axis].format(value)
+        for axis, common in table.fixed.items()
+        if (value := getattr(row.cell.axes, axis)) != common
+    )
+    name = f"{name} ({own})" if own else name
     return name if len(builds) < 2 else f"{row.cell.build.name} {name}"
 
 
@@ -376,13 +395,26 @@ def _document(row: Row) -> dict[str, Any]:
         **asdict(row.runs),
         "failed": dict(row.failed),
         "unmet": dict(row.unmet),
-        "calls": [
-            {
-                "run": made.call.run,
-                "trace": None if made.analysis is None else made.analysis.trace.path,
-                "error": made.error or None,
-                "seconds": round(made.seconds, 3),
-            }
-            for made in row.made
-        ],
+        "calls": [_call(made) for made in row.made],
     }
+
+
+def _call(made: Made) -> dict[str, Any]:
+    analysis = made.analysis
+    told: dict[str, Any] = {
+        "run": made.call.run,
+        "error": made.error or None,
+        "seconds": round(made.seconds, 3),
+        "trace": None,
+        "balanced": None,
+        "leaked_ms": None,
+        "outcome": None,
+        "findings": [],
+    }
+    if analysis is not None:
+        told["trace"] = analysis.trace.path
+        told["balanced"] = analysis.balanced
+        told["leaked_ms"] = leaked_ms(analysis)
+        told["outcome"] = outcome_of(analysis)
+        told["findings"] = [finding.rule for finding in analysis.findings]
+    return told
