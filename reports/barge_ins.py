@@ -667,7 +667,7 @@ class _Finder:
                 (attempt.pause_ns, "pause: the gate is closed"),
                 (attempt.overlap_ns, "the interruption model says: interruption"),
                 (attempt.call_ns, f"interrupt called{called}"),
-                (attempt.commit_ns, "commit: the speech is interrupted"),
+                (attempt.committed_ns, "commit: the speech is interrupted"),
                 (attempt.clear_ns, "clear of the sink"),
                 (source_clear, emptied),
                 (attempt.resume_ns, "resume: the gate is open"),

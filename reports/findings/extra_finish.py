@@ -11,14 +11,11 @@ __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    under_way = min(
-        (e for e in case.ledger.sums.first_ns[case.ledger.sums.partial].tolist()), default=None
-    )
     for report, row in case.ledger.finishes:
         if row >= 0:
             continue
         current = case.segment_at(report.at_ns)
-        if case.audio.under_way is not None and (current < 0 or under_way is not None):
+        if case.audio.under_way is not None and current < 0:
             continue  # of the segment that was under way when the probe came
         before = case.first_ns[current] if current >= 0 else 0
         yield Found(

@@ -29,6 +29,7 @@ _TAKEN = {
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+    resumed = {b.speech_id for b in case.barge_ins if b.outcome == "resumed"}
     undecided = {b.speech_id for b in case.barge_ins if b.outcome is None}
     for row, segment in enumerate(case.segments):
         swallowed = segment.swallowed_samples
@@ -50,9 +51,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             parts = (*parts, Part(kept, rest, case.ms(rest, [rate])))
         taken = max(parts, key=lambda part: part.samples).cause
         first = f" from {case.place_ms(row, holes[0][0]):.0f} ms of it on" if holes else ""
+        what = "was resumed" if segment.speech_id in resumed else "nobody interrupted"
         yield Found(
             message=(
-                f"{measured(swallowed, length)} of a speech that nobody interrupted were never "
+                f"{measured(swallowed, length)} of a speech that {what} were never "
                 f"sent,{first}: {taken}."
             ),
             figure=length,
