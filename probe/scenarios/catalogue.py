@@ -515,7 +515,7 @@ _ALL: Final = (
     ),
     Scenario(
         name="stale-verdict",
-        summary="the model's verdict about an overlap with one reply comes in the middle of the next",
+        summary="the model's verdict about an overlap with one reply comes in the middle of another",
         healthy="the next reply goes on; the verdict was about another",
         note=(
             "LiveKit's own client of the model stops listening when a reply is over; here an "

@@ -157,8 +157,10 @@ DEFECTS: Final = _by_rule((
     _P("leak-after-verdict", "the source is never cleared", _CUT, sink=_sink("LeavesSourceFull")),
     _P("leak-after-verdict", "the source is cleared late", _CUT, sink=_sink("ClearsSourceLate")),
     _P("leak-after-verdict", "pushed after the clear", _CUT, sink=_sink("PushesAfterClear")),
-    _P("leak-after-verdict", "a waiting frame slips in", _CUT, sink=_sink("FillsSource")),
-    _P("leak-after-verdict", "the rest of a long frame", _CUT, sink=_sink("FeedsLongFrames")),
+    _P(
+        "leak-after-verdict", "the rest of a long frame",
+        _call("barge-in-cut", reply_ms=1495, at=300), sink=_sink("FeedsLongFrames"),
+    ),
     _P("resume-before-clear", "resumed before cleared", _PAUSED,
        driver=_sink("ResumesFirst")),
     _P("never-cleared", "nobody clears", _CUT, driver=_sink("ForgetsClear")),

@@ -11,19 +11,17 @@ from contextlib import suppress
 from typing import Any, ClassVar
 
 from livekit import rtc
-from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities, PlaybackFinishedEvent
+from livekit.agents.voice.io import AudioOutput, PlaybackFinishedEvent
 
 from probe.testing.reference import ReferenceAudioOutput, Segment
 
 __all__ = [
     "BlocksCapture",
-    "CannotPause",
     "ClaimsMore",
     "ClearsMidway",
     "ClearsSourceLate",
     "DropsAtResume",
     "FeedsLongFrames",
-    "FillsSource",
     "FinishesEarly",
     "FinishesTwice",
     "HaltsGateOnly",
@@ -34,7 +32,6 @@ __all__ = [
     "LosesMiddle",
     "MutesAfterClear",
     "NeverFinishes",
-    "NeverReopens",
     "PlaysNothing",
     "PushesAfterClear",
     "RefusesAfterClear",
@@ -97,20 +94,14 @@ class PushesAfterClear(ReferenceAudioOutput):
             await self._audio_source.capture_frame(frame)
 
 
-class FillsSource(ReferenceAudioOutput):
-    """The source is kept full, so that a frame waits for room, and a clear lets that one in."""
+class FeedsLongFrames(ReferenceAudioOutput):
+    """Frames are longer than the source's queue, and a clear lets in what is left of one."""
 
-    AHEAD_S = 0.5
+    FRAME_MS = 1000
 
     def _stop_source(self, segment: Segment) -> None:
         if not segment.cleared:  # and not again once the frame is in
             super()._stop_source(segment)
-
-
-class FeedsLongFrames(FillsSource):
-    """Frames are longer than the source's queue, and a clear lets in what is left of one."""
-
-    FRAME_MS = 400
 
 
 class KeepsBuffer(ReferenceAudioOutput):
@@ -248,13 +239,6 @@ class StarvesSource(HoldsBack):
     HOLD_S: ClassVar = 0.4
 
 
-class NeverReopens(ReferenceAudioOutput):
-    """A resume does not open the gate."""
-
-    def resume(self) -> None:
-        return None
-
-
 # -- reports that do not match --
 
 
@@ -368,11 +352,3 @@ class TakesAnyRate(ReferenceAudioOutput):
     def flush(self) -> None:
         super().flush()
         self._report_finished(0.0, interrupted=False)
-
-
-class CannotPause(ReferenceAudioOutput):
-    """The sink can't pause, so that only a cut can stop a reply."""
-
-    def __init__(self, rate_hz: int, channels: int) -> None:
-        super().__init__(rate_hz, channels)
-        self._capabilities = AudioOutputCapabilities(pause=False)
