@@ -104,7 +104,11 @@ def _cpus() -> int:
 
 
 def _default_jobs() -> int:
-    """A call wants a core for itself and a part of another; a starved one measures the machine."""
+    """Half the processors: a starved call measures the machine.
+
+    Measured with two on two processors: a quarter of the time saved, the same leaks to a block, but
+    stalls of the calls' loops twice as long.
+    """
     return max(_cpus() // 2, 1)
 
 
