@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from probe.trace.events import Faulted, SizeBounded
-from reports import Analysis, Finding
+from reports import Analysis, Finding, analyze
 from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
-from tests.report_traces import header
+from tests.report_traces import header, write
 
 
 def the(analysis: Analysis, rule: str) -> Finding:
@@ -254,3 +254,38 @@ def test_findings_come_worst_first(tmp_path: Path) -> None:
     severities = [f.severity for f in call.analysis(tmp_path).findings]
     assert severities == sorted(severities, key=["error", "warning", "info"].index)
     assert set(severities) == {"error", "warning"}
+
+
+# --- A trace that was cut -------------------------------------------------------------------------
+
+
+def cut(call: HandCall, folder: Path, keep: Any) -> Analysis:
+    """The trace of a process that was killed: no trailer, and of the events only what is kept."""
+    events = sorted(
+        (event for event in call.events if keep(event)),
+        key=lambda event: event.at_ns,  # type: ignore[union-attr]
+    )
+    return analyze(write(folder / "cut.jsonl", events, trailer=False))
+
+
+def test_what_a_cut_trace_no_longer_shows_is_no_finding(tmp_path: Path) -> None:
+    """The last run of the wire was not written; everything else of the reply was."""
+    analysis = cut(reply(HandCall()), tmp_path, lambda event: event.NAME != "sent")
+    assert not analysis.trace.complete
+    assert rules(analysis) == set()
+
+
+def test_what_a_cut_trace_shows_well_before_its_end_is_found(tmp_path: Path) -> None:
+    call = reply(barge_in(plays_on=50), 1990, "s2")
+    analysis = cut(call, tmp_path, lambda event: True)
+    assert rules(analysis) == {"leak-after-verdict"}
+    assert rules(cut(reply(hole(), 1990, "s2"), tmp_path, lambda event: True)) == {
+        "swallowed-audio"
+    }
+
+
+def hole() -> HandCall:
+    """A false interruption whose pause discards 100 ms."""
+    call = HandCall().created(0).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 190)
+    call.user(150, True).mark(200, "pause").cleared(200.1).lose(100).user(300, False)
+    return call.mark(400, "resume").send(410, 210).finished(621, 400).item(622).done(623)

@@ -112,6 +112,7 @@ RULE = Rule(
     figure="audio sent over the caller",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
     thresholds=(Threshold("speech-ms", 1000, "ms", "less audio over the caller is no finding"),),
 )

@@ -43,6 +43,10 @@ Ints = NDArray[np.int64]
 
 NS_PER_MS: Final = 1_000_000
 
+LATE_NS: Final = 600 * NS_PER_MS
+"""How much later than it happened something may be written: a run of 200 ms, read in groups, and
+the quarter of a second that a killed process loses."""
+
 
 def at_ns(ms: float) -> int:
     """An instant of the results back in nanoseconds, exact to the microsecond."""
@@ -113,11 +117,17 @@ class Case:
         known = self.ledger.resolution_ns.get(boundary)
         return known if known is not None else (RESOLUTION_NS if boundary == "sent" else 0)
 
+    @property
+    def end_ns(self) -> int:
+        """Until when the trace shows everything: its end or, where it was cut, some time before,
+        for what left last is written last."""
+        return self.trace.last_ns - (0 if self.trace.trailer is not None else LATE_NS)
+
     @cached_property
     def seen_until_ns(self) -> int:
         """Until when the wire was read."""
         bounded = self.ledger.bounded_ns
-        ends = [self.ledger.sent_seen_until_ns, self.trace.last_ns]
+        ends = [self.ledger.sent_seen_until_ns, self.end_ns]
         return min(ends if bounded is None else [*ends, bounded])
 
     # --- The session ------------------------------------------------------------------------------

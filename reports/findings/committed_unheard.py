@@ -70,5 +70,6 @@ RULE = Rule(
     figure="characters committed",
     unit="count",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
 )

@@ -48,4 +48,5 @@ RULE = Rule(
     figure="finishes too many",
     unit="count",
     judge=_judge,
+    from_absence=True,
 )

@@ -79,5 +79,6 @@ RULE = Rule(
     figure="audio of the segment that was never sent",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
 )

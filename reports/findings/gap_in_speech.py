@@ -115,6 +115,7 @@ RULE = Rule(
     figure="silence that no pause explains",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     thresholds=(
         Threshold("starved-ms", 500, "ms", "shorter gaps with nothing to send are no finding"),
         Threshold("blocked-ms", 100, "ms", "shorter gaps with audio waiting are no finding"),

@@ -24,7 +24,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if over is None:
             continue
         since = max(shut, over)
-        until = min(opened, case.trace.last_ns, closed)
+        until = min(opened, case.end_ns, closed)
         if until - since <= grace:
             continue
         following = [at for at in case.first_ns if since < at < opened]
@@ -70,5 +70,6 @@ RULE = Rule(
     figure="how long the gate stayed closed",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     thresholds=(Threshold("grace-ms", 1000, "ms", "a gate opened this soon after is in order"),),
 )

@@ -59,5 +59,6 @@ RULE = Rule(
     figure="audio of the speech left at the verdict",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
 )

@@ -95,5 +95,6 @@ RULE = Rule(
     figure="claimed less sent",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     thresholds=(Threshold("tolerance-ms", 20, "ms", "allowed beside the resolution and the tail"),),
 )

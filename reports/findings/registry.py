@@ -113,6 +113,8 @@ def judge(
             not_judged.append(NotJudged(rule.name, reason))
             continue
         found = rule.judge(case, limits_of(rule, settings))
+        if rule.from_absence:
+            found = [f for f in found if all(at <= case.end_ns for at, _ in f.moments)]
         findings += [_finding(case, rule, each) for each in found]
     findings.sort(key=lambda finding: -SEVERITIES.index(finding.severity))
     return tuple(findings), tuple(not_judged)

@@ -78,5 +78,6 @@ RULE = Rule(
     figure="audio parked at the gate when it was opened",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
 )

@@ -78,6 +78,9 @@ class Rule:
     judge: Callable[[Case, Limits], Iterable[Found]]
     """Pure; findings in time order."""
     thresholds: tuple[Threshold, ...] = ()
+    from_absence: bool = False
+    """Whether it concludes from something that is not in the trace. At the end of a trace that was
+    cut what is missing may just not have been written, so findings from there are left out."""
     counts_audio: bool = False
     """Whether its findings carry an amount of audio, so that a limit may be given in samples."""
 

@@ -16,7 +16,7 @@ __all__ = ["RULE"]
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     wait = round(limits["wait-ms"] * NS_PER_MS)
     sums = case.ledger.sums
-    end = min([case.trace.last_ns, *case.ledger.closed.values()])
+    end = min([case.end_ns, *case.ledger.closed.values()])
     bounded = case.ledger.bounded_ns
     if bounded is not None:
         end = min(end, bounded)
@@ -66,5 +66,6 @@ RULE = Rule(
     figure="how long no finish came",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     thresholds=(Threshold("wait-ms", 500, "ms", "how long after its end a finish may come"),),
 )

@@ -63,5 +63,6 @@ RULE = Rule(
     figure="silence while the state said speaking",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     thresholds=(Threshold("silent-ms", 1000, "ms", "shorter silences are no finding"),),
 )

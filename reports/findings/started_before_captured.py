@@ -48,4 +48,5 @@ RULE = Rule(
     figure="how much too early",
     unit="ms",
     judge=_judge,
+    from_absence=True,
 )

@@ -46,4 +46,5 @@ RULE = Rule(
     figure="starts of one segment",
     unit="count",
     judge=_judge,
+    from_absence=True,
 )

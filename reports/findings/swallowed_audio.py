@@ -9,7 +9,7 @@ import numpy as np
 
 from probe.trace.reader import NONE
 from reports.explanations import measured
-from reports.findings.case import Case
+from reports.findings.case import Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Part, Range
 
@@ -63,11 +63,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             parts=parts,
             ranges=tuple(Range("captured", start, stop, None, None) for start, stop in holes),
             moments=(
-                *(
-                    (round(loss.at_ms * 1e6), _TAKEN[loss.what, loss.cause])
-                    for loss in segment.losses
-                ),
-                *((round(m.at_ms * 1e6), m.mark) for m in segment.order),
+                *_over(case, row),
+                *((at_ns(loss.at_ms), _TAKEN[loss.what, loss.cause]) for loss in segment.losses),
+                *((at_ns(m.at_ms), m.mark) for m in segment.order),
             ),
             facts={
                 "holes": [
@@ -79,6 +77,15 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 ]
             },
         )
+
+
+def _over(case: Case, row: int) -> list[tuple[int, str]]:
+    """When the segment was said to be over."""
+    speech, finished = case.speech_of(row), case.segments[row].finished_ms
+    over = [] if finished is None else [(at_ns(finished), "finish reported")]
+    if speech is not None and speech.done_ns is not None:
+        over.append((speech.done_ns, "the speech is done"))
+    return over
 
 
 def _holes(case: Case, row: int) -> list[tuple[int, int]]:
@@ -113,6 +120,7 @@ RULE = Rule(
     figure="audio that was never sent",
     unit="ms",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
     thresholds=(Threshold("min-ms", 0, "ms", "shorter losses are no finding"),),
 )

@@ -101,6 +101,7 @@ RULE = Rule(
     figure="share of the reply that was lost",
     unit="%",
     judge=_judge,
+    from_absence=True,
     counts_audio=True,
     thresholds=(Threshold("lost-percent", 50, "%", "smaller losses are no finding"),),
 )
