@@ -108,13 +108,16 @@ class HandCall:
         return self
 
     def send(self, at_ms: float, ms: float, *, offset: int = 0) -> HandCall:
-        """Sends what was pushed next; ``ms`` need not be whole blocks."""
-        samples = round(ms * PER_MS)
-        blocks = -(-(offset + samples) // 240)
-        self.events.append(
-            RunSent(at(at_ms), at(at_ms + 10 * blocks), 1, self.sent, samples, offset)
-        )
-        self.sent += samples
+        """Sends what was pushed next, in runs of 200 ms; ``ms`` need not be whole blocks."""
+        left = round(ms * PER_MS)
+        while left > 0:
+            samples = min(left, 20 * 240 - offset)
+            blocks = -(-(offset + samples) // 240)
+            begin, until = at(at_ms), at(at_ms + 10 * blocks)
+            self.events.append(RunSent(begin, until, 1, self.sent, samples, offset))
+            self.sent += samples
+            left -= samples
+            at_ms, offset = at_ms + 10 * blocks, 0
         return self
 
     def lose(self, ms: float) -> HandCall:
