@@ -23,12 +23,16 @@ COMMAND = [sys.executable, "-m", "probe.cli.main"]
     ("arguments", "said"),
     [
         (["nothing-like-it"], "expected a scenario or a TOML file, found 'nothing-like-it'"),
-        (["--at", "soon"], "expected milliseconds or before-first-frame, found 'soon'"),
+        (["--at", "soon"], "expected milliseconds or one of before-first-frame, first-"),
         (["--at", "5000"], "a barge-in can't land at 5000 ms"),
         (["--pacing", "slow"], "is not one of"),
         (["--rate", "4000"], "expected 8000 to 48000 Hz, found 4000"),
         (["--frame-ms", "0"], "expected 1 to 1000, found 0"),
         (["barge-in-model", "--at", "before-first-frame"], "can't land before the first frame"),
+        (["barge-in-cut", "--at", "twice"], "its session does not pause"),
+        (["--reply", "sung"], "is not one of"),
+        (["--channels", "3"], "expected 1 or 2, found 3"),
+        (["--close-ms", "-1"], "expected 0 to 10000, found -1"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from rich.console import Console
@@ -14,7 +14,15 @@ from rich.console import Console
 from probe.cli import expectations, settings
 from probe.errors import ScenarioError, UsageError
 from probe.scenarios import releases
-from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, CATALOGUE, DEFAULT, PACINGS, Scenario
+from probe.scenarios.catalogue import (
+    CATALOGUE,
+    DEFAULT,
+    PACINGS,
+    PLACES,
+    REPLY_KINDS,
+    Place,
+    Scenario,
+)
 from probe.scenarios.files import load
 from probe.scenarios.runner import Outcome, run_in_child
 
@@ -25,20 +33,21 @@ if TYPE_CHECKING:
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
 
 
-class _Place(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
-    """Milliseconds into the reply, or before its first frame."""
+class _At(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
+    """Milliseconds into the reply, or a place by its name."""
 
-    name = f"MS|{BEFORE_FIRST_FRAME}"
+    name = "MS|PLACE"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Literal["before-first-frame"]:
-        if value == BEFORE_FIRST_FRAME:
-            return BEFORE_FIRST_FRAME
+    ) -> int | Place:
+        if value in PLACES:
+            return value  # type: ignore[no-any-return]  # one of the literals
         try:
             return int(value)
         except ValueError:
-            self.fail(f"expected milliseconds or {BEFORE_FIRST_FRAME}, found {value!r}", param, ctx)
+            places = ", ".join(PLACES)
+            self.fail(f"expected milliseconds or one of {places}, found {value!r}", param, ctx)
 
 
 @click.command("run")
@@ -47,7 +56,22 @@ class _Place(click.ParamType):  # type: ignore[type-arg]  # generic only in newe
 @click.option("--frame-ms", type=float, metavar="MS", help="Length of the TTS's frames.")
 @click.option("--rate", "rate_hz", type=int, metavar="HZ", help="Rate of the TTS.")
 @click.option("--reply-ms", type=int, metavar="MS", help="Length of the reply.")
-@click.option("--at", type=_Place(), help="Where in the reply the barge-in lands.")
+@click.option(
+    "--at",
+    type=_At(),
+    help=f"Where in the reply the barge-in lands: ms, or one of {', '.join(PLACES)}.",
+)
+@click.option("--reply", type=click.Choice(REPLY_KINDS), help="Who makes the reply's audio.")
+@click.option("--channels", type=int, metavar="1|2", help="Of the reply and the source.")
+@click.option(
+    "--close-ms", type=int, metavar="MS", help="How long the reply's audio stream takes to close."
+)
+@click.option(
+    "--sink",
+    metavar="MODULE:FACTORY",
+    help="What makes the session's sink from rate in Hz and number of channels. "
+    "Default: the framework's room output.",
+)
 @click.option(
     "--out",
     "directory",
@@ -62,6 +86,7 @@ def run(
     scenario: str,
     directory: Path,
     as_json: bool,
+    sink: str | None,
     thresholds: Sequence[str],
     fail_on: Sequence[str],
     **axes: Any,
@@ -80,7 +105,7 @@ def run(
     limits = settings.load(thresholds)
     forbidden = settings.gates(fail_on)
     releases.require_livekit()
-    outcome = _call(chosen, directory)
+    outcome = _call(chosen, directory, sink)
     analysis = analyze(outcome.trace, settings=limits)
     listed = scenario in CATALOGUE
     found = expectations.results([analysis], assertions) if assertions else None
@@ -116,7 +141,7 @@ def _with_axes(scenario: Scenario, axes: dict[str, Any]) -> Scenario:
         raise UsageError(str(error)) from error
 
 
-def _call(scenario: Scenario, directory: Path) -> Outcome:
+def _call(scenario: Scenario, directory: Path, sink: str | None) -> Outcome:
     console = Console(stderr=True, highlight=False)
     status = console.status(f"{scenario.name}: starting") if console.is_terminal else None
     kept: list[Path] = []
@@ -131,7 +156,7 @@ def _call(scenario: Scenario, directory: Path) -> Outcome:
 
     with status or nullcontext():
         try:
-            return run_in_child(scenario, directory, progress=progress, started=started)
+            return run_in_child(scenario, directory, sink=sink, progress=progress, started=started)
         except KeyboardInterrupt:
             if kept:
                 console.print("stopped; the trace up to there is kept", soft_wrap=True)

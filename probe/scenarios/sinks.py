@@ -21,8 +21,8 @@ from probe.scenarios import releases
 SinkFactory = Callable[[int, int], Any]
 """Gets rate in Hz and number of channels, in the running loop, and gives an `AudioOutput`.
 
-The sink holds the `rtc.AudioSource` it plays into as an attribute, by its first frame at the
-latest. A coroutine ``start()`` runs beside the call, if there is one, and ``aclose()`` ends it.
+The sink holds the `rtc.AudioSource` it plays into as an attribute before its first frame comes. A
+coroutine ``start()`` runs beside the call, if there is one, and ``aclose()`` ends it.
 """
 Driver = Callable[[Any], Any]
 """Gets the sink as the session would have it, and gives what the session has instead."""
