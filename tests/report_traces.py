@@ -188,7 +188,9 @@ class Simulation:
     def resume(self) -> None:
         self._mark("resume")
         self.open = True
-        if self.discards_behind_gate and self.at_gate and self.waiting:
+        # Only where a later frame follows at once: a loss that nothing comes after leaves no mark
+        # in a trace, and can't be told from audio still held.
+        if self.discards_behind_gate and self.at_gate and len(self.waiting) > 1:
             self._drop(self.waiting.pop(0))
         self.at_gate = False
         self._forward()
