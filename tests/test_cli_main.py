@@ -47,6 +47,17 @@ def test_wrong_usage_is_exit_code_2(
     assert "sinkprobe" in err
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full")
+def test_an_output_that_takes_nothing_is_one_line_and_no_traceback() -> None:
+    for closed in (">&-", ">/dev/full"):
+        done = subprocess.run(
+            ["sh", "-c", f"{sys.executable} -m probe.cli.main rules {closed}"],
+            cwd=ROOT, capture_output=True, text=True, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
 def with_command(monkeypatch: pytest.MonkeyPatch, error: BaseException | int | None) -> int:
     @click.command()
     def broken() -> int | None:

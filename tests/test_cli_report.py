@@ -535,3 +535,13 @@ def test_an_hour_is_analysed_whole(tmp_path: Path) -> None:
     assert analysis.balanced is True
     assert len(analysis.barge_ins) == 5
     assert all(b.leaked and b.leaked["sent"] for b in analysis.barge_ins)
+
+
+def test_a_report_is_never_written_over_a_trace(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "call.jsonl", [])
+    before = path.read_bytes()
+    assert main(["report", str(tmp_path), "-o", str(path)]) == 2
+    assert "found one of the traces" in capsys.readouterr().err
+    assert path.read_bytes() == before

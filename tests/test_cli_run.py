@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from probe.cli.main import main
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, releases
 from probe.scenarios.catalogue import Feature
+from reports import analyze
 
 COMMAND = [sys.executable, "-m", "probe.cli.main"]
 
@@ -126,16 +129,50 @@ def test_the_report_is_one_json_document_and_all_else_goes_to_stderr(tmp_path: P
     assert "short.jsonl" in done.stderr
 
 
-@pytest.mark.livekit
-@pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
-def test_ctrl_c_keeps_the_trace(tmp_path: Path) -> None:
-    command = [*COMMAND, "run", "uninterrupted", "--reply-ms", "60000", "--out", str(tmp_path)]
+def stopped_by(number: signal.Signals, folder: Path) -> tuple[int, str, str]:
+    """Exit code, standard error and the trace's last event of a run that gets a signal mid-call."""
+    command = [*COMMAND, "run", "uninterrupted", "--reply-ms", "60000", "--out", str(folder)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         assert "uninterrupted.jsonl" in process.stderr.readline()
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         said = process.stderr.read()
-    assert process.returncode == 130
+    trace = folder / "uninterrupted.jsonl"
+    deadline = time.monotonic() + 60
+    while True:
+        last = str(json.loads(trace.read_text(encoding="utf-8").splitlines()[-1])["event"])
+        if last == "trailer" or time.monotonic() > deadline:
+            return process.returncode, said, last
+        time.sleep(0.1)
+
+
+@pytest.mark.livekit
+@pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_keeps_the_trace(tmp_path: Path, number: str, code: int) -> None:
+    returned, said, last = stopped_by(signal.Signals[number], tmp_path)
+    assert returned == code
     assert "kept" in said
-    last = (tmp_path / "uninterrupted.jsonl").read_text(encoding="utf-8").splitlines()[-1]
-    assert json.loads(last)["event"] == "trailer"
+    assert last == "trailer"
+
+
+@pytest.mark.livekit
+@pytest.mark.skipif(os.name != "posix", reason="signals as a terminal sends them")
+def test_a_call_ends_with_whoever_wanted_it(tmp_path: Path) -> None:
+    returned, _, last = stopped_by(signal.SIGKILL, tmp_path)
+    assert returned == -signal.SIGKILL
+    assert last == "trailer"
+    sent = analyze(tmp_path / "uninterrupted.jsonl").totals.sent_samples
+    assert sent is not None
+    assert sent < 60 * 24_000, "the reply was not played to its end"
+
+
+@pytest.mark.livekit
+@pytest.mark.skipif(os.name != "posix", reason="needs a limit on the size of files")
+def test_a_run_whose_disk_is_full_says_so(tmp_path: Path) -> None:
+    run = shlex.join([*COMMAND, "run", "uninterrupted", "--out", str(tmp_path)])
+    done = subprocess.run(
+        ["sh", "-c", f"ulimit -f 8; {run}"], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 1
+    assert "the disk refusing it" in done.stderr

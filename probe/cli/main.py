@@ -4,16 +4,18 @@ Each subcommand is a file of its own, imported when it is asked for: a report ne
 nothing here may import it on the way. A subcommand returns its exit code, or ``None`` for 0.
 
 Exit codes: 0 clean, 1 the command failed, 2 wrong usage, 3 findings at or above ``--fail-on``, 130
-interrupted from the keyboard.
+interrupted from the keyboard, 128 and the signal's number where another one ended it.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from types import FrameType
 
 import click
 
@@ -33,6 +35,18 @@ COMMANDS = {
 """Name of each subcommand, which is also its module and its function, and what it is for."""
 
 INTERRUPTED = 130
+
+
+class _Terminated(KeyboardInterrupt):
+    """A signal that ends the command the way Ctrl-C does: children told, traces closed."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.exit_code = 128 + number
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise _Terminated(number)
 
 
 class _Commands(click.Group):
@@ -73,6 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: without the program's name; ``None`` takes those of the process.
     """
+    if arguments is None:
+        for name in ("SIGTERM", "SIGHUP"):
+            if hasattr(signal, name):
+                signal.signal(getattr(signal, name), _terminate)
+    if sys.stdout is None:
+        return _fail("expected a standard output to write to, found it closed", 1)
     try:
         result = cli.main(
             args=None if arguments is None else list(arguments),
@@ -80,7 +100,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             standalone_mode=False,
         )
         sys.stdout.flush()
-    except click.Abort:
+    except _Terminated as ended:
+        return _fail("terminated", ended.exit_code)
+    except click.Abort as error:
+        # click's own name for what interrupts it, whichever signal that was
+        if isinstance(error.__context__, _Terminated):
+            return _fail("terminated", error.__context__.exit_code)
         return _fail("interrupted", INTERRUPTED)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
@@ -94,6 +119,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Whoever read the output has enough; the interpreter must not try to flush it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _fail(f"expected to write the output, found: {error.strerror or error}", 1)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     return result if isinstance(result, int) else 0

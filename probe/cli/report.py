@@ -76,9 +76,12 @@ def report(
     forbidden = settings.gates(fail_on)
     if segment is not None and output_format == "json":
         raise UsageError("--segment goes with --format terminal: json holds every segment")
+    files = _files(traces)
+    if output is not None and output.resolve() in {path.resolve() for path in files}:
+        raise UsageError(f"{output}: expected another file to write to, found one of the traces")
     analyses = []
     failed = False
-    for path in _files(traces):
+    for path in files:
         try:
             analyses.append(analyze(path, settings=chosen))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others

@@ -97,6 +97,11 @@ async def run_call(
         await call.run(recording)
     finally:
         recording.close()
+    if refused := recording.faults.get("write_failed"):
+        raise ScenarioError(
+            f"{recording.path}: expected to write the whole trace, found the disk refusing it "
+            f"{refused} times; what is there is cut"
+        )
     return recording.path
 
 
@@ -209,9 +214,10 @@ class _Child:
         for reader in self._readers:
             reader.start()
         assert self._process.stdin is not None
+        # Stays open: its end is how the child learns that whoever wanted the call is gone.
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(specification))
-            self._process.stdin.close()
+            self._process.stdin.write(json.dumps(specification) + "\n")
+            self._process.stdin.flush()
 
     def _read_lines(self) -> None:
         assert self._process.stdout is not None
@@ -244,6 +250,9 @@ class _Child:
             self._leave()
             raise
         finally:
+            if self._process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):
+                    self._process.stdin.close()
             for reader in self._readers:
                 reader.join(1.0)
             for pipe in (self._process.stdout, self._process.stderr):
@@ -307,7 +316,9 @@ def serve(specification: dict[str, Any]) -> None:
 
 
 def _say(**said: str) -> None:
-    print(json.dumps({_KEY: said}), flush=True)
+    # Nobody may be left to hear it; the call closes its trace all the same.
+    with contextlib.suppress(BrokenPipeError):
+        print(json.dumps({_KEY: said}), flush=True)
 
 
 @contextlib.contextmanager
