@@ -221,15 +221,12 @@ class FlowMatcher:
     def capture(self, data: bytes) -> int:
         """Add what entered upstream; return how many values had to be forgotten unmatched."""
         self._borders.append(self._store.end)
-        expected = self.expected
+        kept_from = max(self.expected, self._store.base)
         self._store.append(data)
         base = self._store.base
-        if base <= expected:
-            return 0
-        # What is held can no longer be compared; it is decided before its ground is gone.
-        if not self._held:
+        if base > self._start and not self._held:
             self._start = base
-        return base - expected
+        return max(base - kept_from, 0)
 
     def clear(self) -> None:
         """The sink was told to drop what it holds: the next push may begin at the next capture."""

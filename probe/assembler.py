@@ -681,7 +681,9 @@ class Assembler:
         source.clears.append(record)
         self._settle_doubtful()
         if source.matcher is None:
-            source.early.clear()
+            # Only a push still under way can outlive the clear.
+            while source.early and source.early[0][0].record[calls.PUSH_END] is not None:
+                source.early.pop(0)
         else:
             source.matcher.clear(record[calls.AT], record[calls.CLEAR_ENDED])
 
