@@ -70,6 +70,23 @@ def test_a_wrapper_made_around_the_probe_gets_the_sink_behind_it() -> None:
 
 
 @livekit
+def test_a_sink_that_a_room_builds_is_recorded_from_its_first_frame_and_at_its_head() -> None:
+    seen = found("room_builds_the_sink")
+    assert seen["faults"] == []
+    assert seen["unset_before"]
+    assert seen["greeting"]
+    assert (seen["more"], seen["done"]) == (10, True)
+    assert seen["pushed"] == 30 * 480
+    assert seen["probes"] == 1
+    assert seen["chain"][0] == "Wrapper"
+    assert seen["chain"][-1].endswith("AudioOutput")
+    assert seen["sources"] == [["pushed", 1, 200]]
+    assert seen["sent"] == [[24_000, 240]]
+    assert seen["blocks"]
+    assert seen["threads"] == []
+
+
+@livekit
 def test_taps_follow_the_sink_to_another_source() -> None:
     seen = found("swapped_mid_session")
     assert seen["faults"] == []
