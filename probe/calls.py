@@ -37,7 +37,7 @@ MARK_ENDED: Final = 5
 MARK_ERROR: Final = 6
 
 PUSH: Final = "push"
-"""``[PUSH, at_ns, frame, source, accepted, end, ended_ns, error]``; accepted is True until refused"""
+"""``[PUSH, at_ns, frame, source, accepted, end, ended_ns, error]``; accepted until refused"""
 PUSH_FRAME: Final = 2
 PUSH_SOURCE: Final = 3
 PUSH_ACCEPTED: Final = 4

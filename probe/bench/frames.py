@@ -156,8 +156,8 @@ async def measure(rounds: int, frames: int, folder: Path) -> dict[str, Any]:
 
     Returns:
         ``bare_ns``, ``added_ns`` by variant, ``probe_over`` by variant (the probe's added time
-        divided by the variant's), ``recorder_thread_ns`` per frame. A variant that can't run here is
-        left out.
+        divided by the variant's), ``recorder_thread_ns`` per frame. A variant that can't run here
+        is left out.
     """
     leaf = Leaf()
     recorder = Recorder(folder / "bench.jsonl", header(), Assembler())
