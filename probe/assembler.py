@@ -302,6 +302,11 @@ class _Source:
         return max((self.rate_hz or 0) // 100, 1)
 
 
+def _ns(seconds: float) -> int:
+    """The nanosecond nearest to a reading of the monotonic clock in seconds."""
+    return round(seconds * 1e9)
+
+
 class Assembler:
     """Turns records into events; times are absolute monotonic nanoseconds, in and out.
 
@@ -334,6 +339,8 @@ class Assembler:
             self._look_at(record)
             return [*self._take_outbox(), record]
         kind = record[calls.KIND]
+        if kind == calls.CAPTURE:
+            record[calls.AT] = _ns(record[calls.AT])
         self._now_ns = max(self._now_ns, record[calls.AT])
         if kind == calls.CAPTURE:
             self._capture(record)
@@ -436,11 +443,13 @@ class Assembler:
         for capture in self._captures:
             record = capture.record
             end: CallEnd | None = record[calls.CAPTURE_END]
+            ended_s: float | None = record[calls.CAPTURE_ENDED]
+            ended_ns = None if ended_s is None else _ns(ended_s)
             open_ns = self._now_ns - record[calls.AT]
             if capture.written:
                 if end is not None:
                     yield CaptureEnded(
-                        record[calls.CAPTURE_ENDED] or self._now_ns,
+                        ended_ns or self._now_ns,
                         capture.frame,
                         end,
                         record[calls.CAPTURE_ERROR],
@@ -457,7 +466,7 @@ class Assembler:
                     audio.channels,
                     record[calls.CAPTURE_SPEECH],
                     end,
-                    record[calls.CAPTURE_ENDED],
+                    ended_ns,
                     record[calls.CAPTURE_ERROR],
                     audio.data_bytes,
                 )
