@@ -22,9 +22,8 @@ KIND: Final = 0
 AT: Final = 1
 
 CAPTURE: Final = "capture"
-"""``[CAPTURE, at_s, frame, speech, end, ended_s, error]``. The hottest of all: its two
-times are seconds in a float, which costs a quarter less to read and is exact to 2 ns for 100 days of
-uptime."""
+"""``[CAPTURE, at_s, frame, speech, end, ended_s, error]``. The hottest of all: its two times
+are seconds in a float, which costs a quarter less to read, exact to 2 ns for 100 days of uptime."""
 CAPTURE_FRAME: Final = 2
 CAPTURE_SPEECH: Final = 3
 CAPTURE_END: Final = 4
