@@ -476,15 +476,23 @@ async def swapped_mid_session() -> dict[str, Any]:
         fourth = third
         session.output.audio = third
     done.append(await finished(session.say("three", audio=frames(4, first=20_000))))
-    tapped = [
-        [event.NAME, event.source]
-        for event in taps.recorder.records
-        if not isinstance(event, list)
-        and event.NAME in ("tapped", "untapped")
-        and event.boundary == "pushed"
-    ]
+
+    def tapped() -> list[list[Any]]:
+        return [
+            [event.NAME, event.source]
+            for event in taps.recorder.records
+            if not isinstance(event, list)
+            and event.NAME in ("tapped", "untapped")
+            and event.boundary == "pushed"
+        ]
+
+    at_once = tapped()
     pushes = [call[3] for call in taps.recorder.named("push")]
-    last_chain = fourth.calls
+    last_chain = len(fourth.calls)
+    # as if the time had passed in which a queue plays out
+    sys.modules["probe.attach"]._PLAYED_OUT_NS = 0  # type: ignore[attr-defined]  # a module
+    done.append(await finished(session.say("four", audio=frames(4, first=30_000))))
+    later = tapped()
     await settle()
     await session.aclose()
     taps.remove()
@@ -497,7 +505,8 @@ async def swapped_mid_session() -> dict[str, Any]:
     return {
         "done": done,
         "captured": first_samples(taps.recorder),
-        "tapped": tapped,
+        "tapped": at_once,
+        "tapped_later": later,
         "pushes": pushes,
         "queue_ms": sorted(
             {
@@ -506,7 +515,7 @@ async def swapped_mid_session() -> dict[str, Any]:
                 if event.boundary == "pushed"
             }
         ),
-        "fourth": len(last_chain),
+        "fourth": last_chain,
         "can_swap": can_swap,
         "left": left,
         "faults": taps.recorder.faults,

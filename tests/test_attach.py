@@ -90,12 +90,14 @@ def test_a_sink_that_a_room_builds_is_recorded_from_its_first_frame_and_at_its_h
 def test_taps_follow_the_sink_to_another_source() -> None:
     seen = found("swapped_mid_session")
     assert seen["faults"] == []
-    assert seen["done"] == [True, True, True]
-    assert len(seen["captured"]) == 12
+    assert seen["done"] == [True] * 4
+    assert len(seen["captured"]) == 16
     last = 4 if seen["can_swap"] else 3
     assert seen["pushes"] == [1] * 4 + [2] * 4 + [last] * 4
-    assert ["untapped", 1] in seen["tapped"]
     assert ["tapped", last] in seen["tapped"]
+    assert not [name for name, _ in seen["tapped"] if name == "untapped"], "they may still play"
+    assert ["untapped", 1] in seen["tapped_later"]
+    assert ["untapped", last] not in seen["tapped_later"]
     assert seen["queue_ms"] == [200]
     assert seen["left"] == [[], [], [], []]
 
