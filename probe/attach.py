@@ -187,6 +187,12 @@ class Recording:
         """Whether it has ended."""
         return self._closed
 
+    @property
+    def faults(self) -> dict[str, int]:
+        """How often the probe failed at something so far, by kind, also where the file could not
+        take it any more (``write_failed``). Empty for a sound recording."""
+        return self._recorder.faults
+
     def put(self, event: Event) -> None:
         """Add an event of the caller's own; its ``at_ns`` is absolute monotonic nanoseconds."""
         self._recorder.put(event)
