@@ -172,8 +172,6 @@ class _Push:
     record: Call
     push: int
     audio: _Audio
-    begun: int
-    """Captured position (values) the matcher expected when it came."""
     start: int = 0
     value_start: int = 0
     """Position among the values pushed to its source."""
@@ -350,7 +348,7 @@ class Assembler:
             self._blocks(record)
         elif kind == calls.MARK:
             if record[calls.MARK_NAME] == "clear":
-                self._flow.clear()
+                self._assign(self._flow.clear())
             self._marks.append(record)
         elif kind == calls.CLEAR:
             self._clear(record)
@@ -501,7 +499,7 @@ class Assembler:
         record[calls.PUSH_FRAME] = None
         self._settle_doubtful()
         self._pushed += 1
-        push = _Push(record, self._pushed, audio, self._flow.expected)
+        push = _Push(record, self._pushed, audio)
         self._by_number[push.push] = push
         self._pushes.append(push)
         if not record[calls.PUSH_ACCEPTED] or source.closed or record[calls.PUSH_END] == "raised":
@@ -571,8 +569,10 @@ class Assembler:
 
     def _take_back(self, push: _Push) -> None:
         """A refused frame may be handed over again: its captured samples are free once more."""
-        if push.refused and push.audio.samples and push.match is not None:
-            self._flow.rewind(push.begun)
+        if push.refused and push.match is not None:
+            found = [start for start, _ in push.match.parts if start is not None]
+            if found:
+                self._flow.rewind(found[0])
 
     def _end_of_push(self, push: _Push) -> None:
         """The call of an admitted push ended."""
