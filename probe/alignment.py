@@ -16,7 +16,9 @@ What is decided how
     Continuing where the last match ended is believed until content contradicts it. Where content
     fits several places (digital silence, a constant tone, a repeat), the decision is held until a
     value comes that tells them apart, and the held values are then placed backwards from it. Where
-    none comes in time, flow order and time decide, and the values are counted as ambiguous.
+    none comes in time, flow order and time decide, and the values are counted as ambiguous. A clear
+    of the sink ends what is held, and announces a jump: what is handed on after it was captured
+    after it, if content allows that, or else goes on where it was.
 
 Effort
     Following costs one comparison per chunk. Only a contradiction starts a search; how many bytes
@@ -134,13 +136,6 @@ def _equal_values(one: bytes, other: bytes) -> int:
     return int(differing[0]) if len(differing) else count
 
 
-def _leading_run(data: bytes) -> int:
-    """How many values in front equal the first."""
-    values = np.frombuffer(data, np.int16)
-    differing = np.flatnonzero(values != values[:1])
-    return int(differing[0]) if len(differing) else len(values)
-
-
 def _trailing_run(data: bytes) -> int:
     """How many values at the back equal the last."""
     values = np.frombuffer(data, np.int16)
@@ -171,6 +166,8 @@ class Match:
 class _Held:
     key: Hashable
     values: int
+    captured: int
+    """Position of the next value to be captured when it was handed on: it lies in front of it."""
 
 
 class FlowMatcher:
@@ -194,14 +191,14 @@ class FlowMatcher:
         self._store = SampleStore(limit_bytes)
         self._patience = patience_values
         self._borders: list[int] = []  # where captured frames begin, ascending
-        self._fence: int | None = None
+        self._fence: int | None = None  # what was captured when the sink was last cleared
         self._budget = self._BUDGET_BYTES
         self._start = 0  # where the held chunks begin if they continue
         self._held: list[_Held] = []
         self._held_data = bytearray()
         self._fixed = 0  # values of the held data that continue; the rest contradicts
         self._floating = False
-        self._cleared = False  # whether a clear came while chunks were held
+        self._flat = False  # whether what contradicts is one value over and over
 
     @property
     def end(self) -> int:
@@ -221,20 +218,21 @@ class FlowMatcher:
     def capture(self, data: bytes) -> int:
         """Add what entered upstream; return how many values had to be forgotten unmatched."""
         self._borders.append(self._store.end)
-        expected = self.expected
+        kept_from = max(self.expected, self._store.base)
         self._store.append(data)
         base = self._store.base
-        if base <= expected:
-            return 0
-        # What is held can no longer be compared; it is decided before its ground is gone.
-        if not self._held:
+        if base > self._start and not self._held:
             self._start = base
-        return base - expected
+        return max(base - kept_from, 0)
 
-    def clear(self) -> None:
-        """The sink was told to drop what it holds: the next push may begin at the next capture."""
+    def clear(self) -> list[Match]:
+        """The sink was told to drop what it holds: the next push may begin at the next capture.
+
+        Returns what was held, decided: what comes after the clear need not lie next to it.
+        """
+        decided = self.finish()
         self._fence = self._store.end
-        self._cleared = self._cleared or bool(self._held)
+        return decided
 
     def rewind(self, position: int) -> None:
         """The chunk that began at ``position`` was refused and may be handed over again."""
@@ -249,50 +247,89 @@ class FlowMatcher:
         values = len(data) // VALUE_BYTES
         if self._start < self._store.base and not self._held:
             self._start = self._store.base
-        fence = self._fence
-        if fence is not None and self.expected >= fence:
-            fence = self._fence = None
+        if self._fence is not None and self._start >= self._fence:
+            self._fence = None
         constant = _is_constant(data)
-        self._held.append(_Held(key, values))
+        self._flat = self._flat and constant and self._held_data[-VALUE_BYTES:] == data[:2]
+        self._held.append(_Held(key, values, self._store.end))
         self._held_data += data
         if self._floating:
             return self._resolve(last=False)
         if self._store.matches(self.expected, data):
-            if fence is not None and not constant and self._store.matches(fence, data):
-                # The same audio before and after a clear of the sink: what the clear dropped is
-                # not what is pushed after it, but nothing in the content proves it.
-                before = [(self._start, self._fixed)] if self._fixed else []
-                return self._settle([*before, (fence, values)], (self._fixed, self._fixed + values))
+            # What the clear dropped, or the same captured again after it.
+            undecided = self._fence is not None and self._store.matches(
+                self._fence + self._fixed, data
+            )
             self._fixed += values
             # Silence up to the end of all that was captured can be nowhere else.
-            constant = constant and self.expected < self._store.end
-            if constant and self._fixed < self._patience:
-                return []
-            doubtful = (0, self._fixed) if constant else (0, 0)
-            return self._settle([(self._start, self._fixed)], doubtful)
-        self._fixed += self._store.common_ahead(self.expected, data)
+            undecided = undecided or (constant and self.expected < self._store.end)
+            if not undecided:
+                return self._settle([(self._start, self._fixed)])
+            return [] if self._fixed < self._patience else self._settle_by_time()
+        ahead = self._store.common_ahead(self.expected, data)
+        self._fixed += ahead
         self._floating = True
+        self._flat = _is_constant(data[ahead * VALUE_BYTES :])
         return self._resolve(last=False)
 
     def finish(self) -> list[Match]:
-        """Decide what is held by flow order: nothing more will come."""
+        """Decide what is held by flow order and time: nothing more will come that could tell."""
         if not self._held:
             return []
         if self._floating:
             return self._resolve(last=True)
-        return self._settle([(self._start, self._fixed)], (0, self._fixed))
+        return self._settle_by_time()
+
+    def _settle_by_time(self) -> list[Match]:
+        """Settle what continues, and could as well have been captured after the clear.
+
+        Whole chunks are taken for the latter, from the first on that allows for all of them to
+        have been captured when they were handed on.
+        """
+        doubts = (0, self._fixed)
+        continued: list[Part] = [(self._start, self._fixed)]
+        fence = self._fence
+        if fence is None:
+            return self._settle(continued, doubts)
+        data = bytes(self._held_data)
+        least = self._fixed - self._store.common_ahead(fence, data) if _is_constant(data) else 0
+        split = begun = self._fixed
+        for held in reversed(self._held):
+            least = max(least, begun + fence - held.captured)
+            begun -= held.values
+            if begun < least:
+                break
+            split = begun
+        if self._start + split >= fence or not self._store.matches(
+            fence, data[split * VALUE_BYTES :]
+        ):
+            return self._settle(continued, doubts)
+        return self._settle([(self._start, split), (fence, self._fixed - split)], doubts)
+
+    def _in_time_from(self, shift: int) -> int:
+        """From where on held values had been captured when they were handed on.
+
+        Args:
+            shift: what would be the position of the first held value.
+        """
+        stop = len(self._held_data) // VALUE_BYTES
+        for held in reversed(self._held):
+            if stop + shift > held.captured:
+                return stop
+            stop -= held.values
+        return 0
 
     def _resolve(self, *, last: bool) -> list[Match]:
         """Place what contradicts the continuation, if it can be told where it belongs."""
-        data = bytes(self._held_data)
-        rest = data[self._fixed * VALUE_BYTES :]
-        values = len(rest) // VALUE_BYTES
+        values = len(self._held_data) // VALUE_BYTES - self._fixed
         last = last or values >= self._patience
-        telling = values >= self._TELLING_VALUES and not _is_constant(rest)
+        telling = values >= self._TELLING_VALUES and not self._flat
         if not telling and not last:
             return []
+        data = bytes(self._held_data)
+        rest = data[self._fixed * VALUE_BYTES :]
         floor = self.expected
-        found = self._candidates(rest, floor)
+        found = self._candidates(data, rest)
         if len(found) > 1 and not last and len(self._held) < 8:
             return []
         if found:
@@ -300,15 +337,15 @@ class FlowMatcher:
             parts: list[Part] = [(self._start, split)] if split else []
             moved = self._fixed - split
             parts.append((position - moved, values + moved))
-            reach = max(reach, self._idle_values(data))
+            if split or position - moved != self._fence:
+                reach = max(reach, self._idle_values(data))
+            else:
+                reach = 0  # From the clear on all follows that was captured from the clear on.
             since, to = self._fixed - reach, self._fixed
             if not telling:
                 since = min(since, self._fixed - _trailing_run(data[: self._fixed * VALUE_BYTES]))
             if len(found) > 1 or not telling:
                 to = len(data) // VALUE_BYTES
-            elif self._cleared:
-                # What was handed on before the clear need not lie next to what came after it.
-                to += _leading_run(rest)
             return self._settle(parts, (since, to))
         parts = [(self._start, self._fixed)] if self._fixed else []
         doubts = [(self._fixed - self._idle_values(data), self._fixed)]
@@ -343,20 +380,29 @@ class FlowMatcher:
             return 0
         return _trailing_run(before)
 
-    def _candidates(self, rest: bytes, floor: int) -> list[int]:
+    def _candidates(self, data: bytes, rest: bytes) -> list[int]:
         """Positions where the rest is held whole, ascending, the first few."""
-        found: list[int] = []
-        fence = None if self._cleared else self._fence
-        if fence is not None and self._store.matches(fence, rest):
+        fence = self._fence
+        if fence is not None:
             # A clear announced this jump; what lies between was dropped by it.
-            return [fence]
-        position: int | None = floor
+            if self._store.matches(fence, data) and not self._in_time_from(fence):
+                return [fence + self._fixed]
+            if fence >= self.expected and self._is_candidate(fence, rest):
+                return [fence]
+        found: list[int] = []
+        position: int | None = self.expected
         while position is not None and len(found) < self._CANDIDATES:
             position = self._search(rest, position)
             if position is not None:
+                if self._in_time_from(position - self._fixed) > self._fixed:
+                    break
                 found.append(position)
                 position += 1
         return found
+
+    def _is_candidate(self, position: int, rest: bytes) -> bool:
+        in_time = self._in_time_from(position - self._fixed) <= self._fixed
+        return in_time and self._store.matches(position, rest)
 
     def _choose(self, data: bytes, found: list[int]) -> tuple[int, int, int]:
         """Which of the places it is, and where in the held data the jump lies.
@@ -371,22 +417,35 @@ class FlowMatcher:
         for held in self._held:
             starts.append(total)
             total += held.values
-        best: tuple[int, int, int, int] | None = None
+        fence = self._fence
+        best: tuple[int, int, int, int, int] | None = None
         for position in found:
             reach = min(self._store.common_behind(position, before), fixed)
+            reach = min(reach, fixed - self._in_time_from(position - fixed))
+            behind = fence is not None and position >= fence
+            if fence is not None and behind:
+                reach = min(reach, position - fence)
             splits = {fixed}
             splits.update(start for start in starts if fixed - reach <= start <= fixed)
             low = bisect_left(self._borders, position - reach)
             for border in self._borders[low : bisect_right(self._borders, position)][-4:]:
                 splits.add(fixed - (position - border))
+            if behind:
+                splits.add(fixed - reach)
             for split in splits:
                 landing = position - (fixed - split)
                 rank = 2 * (split not in starts) + (not self._is_border(landing))
-                option = (rank, position, -split, reach)
+                if behind:
+                    # As much as can be is what was captured after the clear.
+                    rank = 0 if landing == fence else rank
+                    option = (rank, position, split, split, reach)
+                else:
+                    option = (rank, position, -split, split, reach)
                 if best is None or option < best:
                     best = option
         assert best is not None
-        return best[1], -best[2], best[3]
+        _, position, _, split, reach = best
+        return position, split, reach
 
     def _is_border(self, position: int) -> bool:
         index = bisect_left(self._borders, position)
@@ -400,7 +459,7 @@ class FlowMatcher:
             return []
         if self._store.matches(floor, piece):
             return [(floor, values)]
-        position = None if self._cleared else self._fence
+        position = self._fence
         if position is None or position < floor or not self._store.matches(position, piece):
             position = self._search(piece, floor)
         if position is not None:
@@ -476,7 +535,7 @@ class FlowMatcher:
                 self._budget = self._BUDGET_BYTES
             self._start = reached[-1]
         self._fixed = 0
-        self._floating = self._cleared = False
+        self._floating = self._flat = False
         self._held.clear()
         self._held_data.clear()
         self._tidy()

@@ -172,8 +172,6 @@ class _Push:
     record: Call
     push: int
     audio: _Audio
-    begun: int
-    """Captured position (values) the matcher expected when it came."""
     start: int = 0
     value_start: int = 0
     """Position among the values pushed to its source."""
@@ -302,6 +300,11 @@ class _Source:
         return max((self.rate_hz or 0) // 100, 1)
 
 
+def _ns(seconds: float) -> int:
+    """The nanosecond nearest to a reading of the monotonic clock in seconds."""
+    return round(seconds * 1e9)
+
+
 class Assembler:
     """Turns records into events; times are absolute monotonic nanoseconds, in and out.
 
@@ -334,6 +337,8 @@ class Assembler:
             self._look_at(record)
             return [*self._take_outbox(), record]
         kind = record[calls.KIND]
+        if kind == calls.CAPTURE:
+            record[calls.AT] = _ns(record[calls.AT])
         self._now_ns = max(self._now_ns, record[calls.AT])
         if kind == calls.CAPTURE:
             self._capture(record)
@@ -343,7 +348,7 @@ class Assembler:
             self._blocks(record)
         elif kind == calls.MARK:
             if record[calls.MARK_NAME] == "clear":
-                self._flow.clear()
+                self._assign(self._flow.clear())
             self._marks.append(record)
         elif kind == calls.CLEAR:
             self._clear(record)
@@ -436,11 +441,13 @@ class Assembler:
         for capture in self._captures:
             record = capture.record
             end: CallEnd | None = record[calls.CAPTURE_END]
+            ended_s: float | None = record[calls.CAPTURE_ENDED]
+            ended_ns = None if ended_s is None else _ns(ended_s)
             open_ns = self._now_ns - record[calls.AT]
             if capture.written:
                 if end is not None:
                     yield CaptureEnded(
-                        record[calls.CAPTURE_ENDED] or self._now_ns,
+                        ended_ns or self._now_ns,
                         capture.frame,
                         end,
                         record[calls.CAPTURE_ERROR],
@@ -457,7 +464,7 @@ class Assembler:
                     audio.channels,
                     record[calls.CAPTURE_SPEECH],
                     end,
-                    record[calls.CAPTURE_ENDED],
+                    ended_ns,
                     record[calls.CAPTURE_ERROR],
                     audio.data_bytes,
                 )
@@ -492,7 +499,7 @@ class Assembler:
         record[calls.PUSH_FRAME] = None
         self._settle_doubtful()
         self._pushed += 1
-        push = _Push(record, self._pushed, audio, self._flow.expected)
+        push = _Push(record, self._pushed, audio)
         self._by_number[push.push] = push
         self._pushes.append(push)
         if not record[calls.PUSH_ACCEPTED] or source.closed or record[calls.PUSH_END] == "raised":
@@ -562,8 +569,10 @@ class Assembler:
 
     def _take_back(self, push: _Push) -> None:
         """A refused frame may be handed over again: its captured samples are free once more."""
-        if push.refused and push.audio.samples and push.match is not None:
-            self._flow.rewind(push.begun)
+        if push.refused and push.match is not None:
+            found = [start for start, _ in push.match.parts if start is not None]
+            if found:
+                self._flow.rewind(found[0])
 
     def _end_of_push(self, push: _Push) -> None:
         """The call of an admitted push ended."""
@@ -681,7 +690,9 @@ class Assembler:
         source.clears.append(record)
         self._settle_doubtful()
         if source.matcher is None:
-            source.early.clear()
+            # Only a push still under way can outlive the clear.
+            while source.early and source.early[0][0].record[calls.PUSH_END] is not None:
+                source.early.pop(0)
         else:
             source.matcher.clear(record[calls.AT], record[calls.CLEAR_ENDED])
 

@@ -41,6 +41,8 @@ _OPENING_S = 0.1
 """Longest wait for the wire tap to open, at the moment a sink is set."""
 
 _STOPPING_S = 2.0
+_PLAYED_OUT_NS = 5_000_000_000
+"""After how long a source that is no longer used has nothing left inside, whatever its queue."""
 """Longest wait for the wire tap of a source used before to stop."""
 
 _FULL = 60_000
@@ -184,6 +186,12 @@ class Recording:
     def closed(self) -> bool:
         """Whether it has ended."""
         return self._closed
+
+    @property
+    def faults(self) -> dict[str, int]:
+        """How often the probe failed at something so far, by kind, also where the file could not
+        take it any more (``write_failed``). Empty for a sound recording."""
+        return self._recorder.faults
 
     def put(self, event: Event) -> None:
         """Add an event of the caller's own; its ``at_ns`` is absolute monotonic nanoseconds."""
@@ -513,10 +521,20 @@ class _SourceTaps:
         self._find(head, mid_speech=mid_speech, wait=wait)
 
     def settle(self, head: Any) -> None:
-        """A segment begins at ``head``: tap its source, and let go of those used before."""
+        """A segment begins at ``head``: tap its source, and let go of those that have played out.
+
+        What was inside a source when the sink was swapped still goes out, and has to be seen.
+        """
         source = self._find(head)
-        if source is not None and len(self._taps) > 1:
-            for key in [key for key in self._taps if key != id(source)]:
+        if source is None or len(self._taps) < 2:
+            return
+        now_ns = time.monotonic_ns()
+        for key, tapped in list(self._taps.items()):
+            if key == id(source):
+                tapped.left_ns = None
+            elif tapped.left_ns is None:
+                tapped.left_ns = now_ns
+            elif now_ns - tapped.left_ns > _PLAYED_OUT_NS:
                 self._untap(key, "swapped", wait=False)
 
     def _find(self, head: Any, *, mid_speech: bool = False, wait: bool = False) -> Any:
@@ -605,7 +623,7 @@ def _put_mid_speech(put: Callable[[Any], None]) -> Callable[[Any], None]:
 class _SourceTapped:
     """One tapped source."""
 
-    __slots__ = ("number", "pushed", "source", "wire")
+    __slots__ = ("left_ns", "number", "pushed", "source", "wire")
 
     def __init__(self, source: Any, number: int, pushed: Any) -> None:
         # kept, so that its id stays its own
@@ -613,6 +631,8 @@ class _SourceTapped:
         self.number = number
         self.pushed = pushed
         self.wire: Any = None
+        self.left_ns: int | None = None
+        """When the first segment on another source began; ``None``: this one is in use."""
 
 
 _TAPPED_CLASSES: dict[type, type] = {}

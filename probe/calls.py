@@ -5,7 +5,8 @@ in later. The tap appends it *before* it forwards the call and writes the end in
 afterwards, so the recorder's thread sees how a call ended without a second record. Frames are kept
 by reference; their geometry and content are read on the recorder's thread, never in the call.
 
-All times are absolute monotonic nanoseconds; the recorder makes them relative when it writes.
+All times are absolute on the monotonic clock, in nanoseconds unless said otherwise; the recorder
+makes them relative when it writes.
 Everything that is not hot (states, speeches, faults, …) travels as an event of
 `probe.trace.events` instead, its ``at_ns`` absolute as well.
 """
@@ -21,7 +22,8 @@ KIND: Final = 0
 AT: Final = 1
 
 CAPTURE: Final = "capture"
-"""``[CAPTURE, at_ns, frame, speech, end, ended_ns, error]``"""
+"""``[CAPTURE, at_s, frame, speech, end, ended_s, error]``. The hottest of all: its two times
+are seconds in a float, which costs a quarter less to read, exact to 2 ns for 100 days of uptime."""
 CAPTURE_FRAME: Final = 2
 CAPTURE_SPEECH: Final = 3
 CAPTURE_END: Final = 4
@@ -37,7 +39,7 @@ MARK_ENDED: Final = 5
 MARK_ERROR: Final = 6
 
 PUSH: Final = "push"
-"""``[PUSH, at_ns, frame, source, accepted, end, ended_ns, error]``; accepted is True until refused"""
+"""``[PUSH, at_ns, frame, source, accepted, end, ended_ns, error]``; accepted until refused"""
 PUSH_FRAME: Final = 2
 PUSH_SOURCE: Final = 3
 PUSH_ACCEPTED: Final = 4

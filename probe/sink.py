@@ -11,7 +11,7 @@ import abc
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine
-from time import monotonic_ns
+from time import monotonic, monotonic_ns
 from typing import Any
 
 from livekit import rtc
@@ -148,19 +148,19 @@ class ProbeAudioOutput(AudioOutput):
                 speech = None if handle is None else handle._id
             except AttributeError:
                 speech = None
-            record: Call = [CAPTURE, monotonic_ns(), frame, speech, None, None, None]
+            record: Call = [CAPTURE, monotonic(), frame, speech, None, None, None]
             self._probe_put_frame(record)
         except Exception as error:
-            record = [CAPTURE, 0, None, None, None, None, None]
+            record = [CAPTURE, 0.0, None, None, None, None, None]
             self._probe_failed("capture_frame", error)
         try:
             result: Any = await self._probe_forward(frame)
         except BaseException as error:
-            record[5] = monotonic_ns()
+            record[5] = monotonic()
             record[6] = type(error).__name__
             record[4] = "cancelled" if isinstance(error, _CANCELLED) else "raised"
             raise
-        record[5] = monotonic_ns()
+        record[5] = monotonic()
         record[4] = "returned"
         return result
 

@@ -12,8 +12,10 @@ import os
 import sys
 import tempfile
 import threading
+from collections import deque
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 from probe.attach import SessionTaps
 from probe.sink import ProbeAudioOutput
@@ -474,15 +476,23 @@ async def swapped_mid_session() -> dict[str, Any]:
         fourth = third
         session.output.audio = third
     done.append(await finished(session.say("three", audio=frames(4, first=20_000))))
-    tapped = [
-        [event.NAME, event.source]
-        for event in taps.recorder.records
-        if not isinstance(event, list)
-        and event.NAME in ("tapped", "untapped")
-        and event.boundary == "pushed"
-    ]
+
+    def tapped() -> list[list[Any]]:
+        return [
+            [event.NAME, event.source]
+            for event in taps.recorder.records
+            if not isinstance(event, list)
+            and event.NAME in ("tapped", "untapped")
+            and event.boundary == "pushed"
+        ]
+
+    at_once = tapped()
     pushes = [call[3] for call in taps.recorder.named("push")]
-    last_chain = fourth.calls
+    last_chain = len(fourth.calls)
+    # as if the time had passed in which a queue plays out
+    sys.modules["probe.attach"]._PLAYED_OUT_NS = 0  # type: ignore[attr-defined]  # a module
+    done.append(await finished(session.say("four", audio=frames(4, first=30_000))))
+    later = tapped()
     await settle()
     await session.aclose()
     taps.remove()
@@ -495,7 +505,8 @@ async def swapped_mid_session() -> dict[str, Any]:
     return {
         "done": done,
         "captured": first_samples(taps.recorder),
-        "tapped": tapped,
+        "tapped": at_once,
+        "tapped_later": later,
         "pushes": pushes,
         "queue_ms": sorted(
             {
@@ -504,7 +515,7 @@ async def swapped_mid_session() -> dict[str, Any]:
                 if event.boundary == "pushed"
             }
         ),
-        "fourth": len(last_chain),
+        "fourth": last_chain,
         "can_swap": can_swap,
         "left": left,
         "faults": taps.recorder.faults,
@@ -713,6 +724,83 @@ async def running_speech_is_taken_along() -> dict[str, Any]:
     return {"done": done, "names": names}
 
 
+async def full_queue() -> dict[str, Any]:
+    """While the writer is stuck, frames take the way that is bounded and counted, and back."""
+    recorder = Recorder()
+    queue: deque[Any] = deque(range(60_000))
+    session = AgentSession()
+    session.output.audio = Leaf()
+    taps = SessionTaps(session, recorder.put, recorder.fault, queue=queue, wire=False)
+    taps.install()
+    await session.start(Agent(instructions="scripted"))
+    await settle()
+    await finished(session.say("stuck", audio=frames(5)))
+    counted, appended = len(recorder.named("capture")), len(queue)
+    queue.clear()
+    await settle()
+    await finished(session.say("free", audio=frames(5)))
+    found = {
+        "counted": counted,
+        "appended": appended,
+        "later": [len(recorder.named("capture")), len(queue)],
+    }
+    await settle()
+    await session.aclose()
+    taps.remove()
+    return found
+
+
+async def room_builds_the_sink() -> dict[str, Any]:
+    """A room builds the output itself, and a greeting comes in on_enter; then a recorder is put
+    around what session.output.audio gives, as a job does it."""
+    from livekit import rtc
+
+    class Room(rtc.Room):
+        # one that was never connected has none, and some releases register calls with it
+        local_participant = MagicMock()  # type: ignore[assignment]
+
+    session = AgentSession()
+    taps = Taps(session, wire=True)
+    unset_before = session.output.audio is None
+    await session.start(Greeter(lambda: frames(20)), room=Room())
+    head = session.output.audio
+    leaf: Any = head
+    while leaf.next_in_chain is not None:
+        leaf = leaf.next_in_chain
+    # what needs a server: publishing the track, and somebody who subscribes to it
+    leaf._subscribed_fut.set_result(None)
+    forwarding = asyncio.create_task(leaf._forward_audio())
+    await settle(0.8)
+    greeting = first_samples(taps.recorder)
+    session.output.audio = Wrapper(session.output.audio, "recorder")
+    done = await finished(session.say("more", audio=frames(10, first=20_000)))
+    await settle(0.3)
+    pushed = sum(call[2].samples_per_channel for call in taps.recorder.named("push"))
+    sources = {
+        (event.boundary, event.source, event.queue_ms)
+        for event in taps.recorder.named("tapped")
+        if event.boundary == "pushed"
+    }
+    sent = [event for event in taps.recorder.named("tapped") if event.boundary == "sent"]
+    found = {
+        "unset_before": unset_before,
+        "greeting": greeting == [k * 480 for k in range(20)],
+        "more": len(first_samples(taps.recorder)) - len(greeting),
+        "done": done,
+        "pushed": pushed,
+        "chain": [kind for kind in kinds(session.output.audio) if "Probe" not in kind],
+        "probes": sum(kind == "ProbeAudioOutput" for kind in kinds(session.output.audio)),
+        "sources": sorted(sources),
+        "sent": [[event.rate_hz, event.block_samples] for event in sent],
+        "blocks": len(taps.recorder.named("blocks")) > 0,
+        "faults": taps.recorder.faults,
+    }
+    taps.remove()
+    forwarding.cancel()
+    found["threads"] = [t.name for t in threading.enumerate() if t.name.startswith("sinkprobe")]
+    return found
+
+
 ACTIVITY = "livekit.agents.voice.agent_activity"
 SESSION = "livekit.agents.voice.agent_session"
 
@@ -779,6 +867,8 @@ SCENARIOS = {
         recording_ends_with_the_session,
         usage_errors,
         options_are_told,
+        full_queue,
+        room_builds_the_sink,
         callers,
         verdict_kinds,
         refused_interrupt,

@@ -247,7 +247,7 @@ class SinkModel:
         del self._ready[:count]
 
     def clear(self) -> None:
-        self.matcher.clear()
+        self._note(self.matcher.clear())
         self._ready.clear()
         self._buffer.clear()
 

@@ -68,7 +68,9 @@ class Trace:
 
     def capture(self, at_ms: float, data: bytes, end: str | None = "returned") -> Any:
         at_ns = int(at_ms * MS)
-        return self.put([CAPTURE, at_ns, frame(data), "speech", end, end and at_ns + MS, None])
+        return self.put(
+            [CAPTURE, at_ns / 1e9, frame(data), "speech", end, end and (at_ns + MS) / 1e9, None]
+        )
 
     def push(
         self,
@@ -216,7 +218,7 @@ def test_odd_frames_never_raise() -> None:
     ]
     for index, made in enumerate(odd):
         at_ns = index * MS
-        trace.put([CAPTURE, at_ns, made, None, "returned", at_ns, None])
+        trace.put([CAPTURE, at_ns / 1e9, made, None, "returned", at_ns / 1e9, None])
         trace.put([PUSH, at_ns, made, 1, True, "returned", at_ns, None])
         trace.put([BLOCKS, at_ns, made, 1])
     trace.put([MARK, 7 * MS, "clear", None, "returned", 7 * MS, None])
@@ -236,7 +238,7 @@ def test_odd_frames_never_raise() -> None:
 def test_stereo_handed_to_a_mono_source_as_it_lies_is_followed_value_by_value() -> None:
     trace = Trace()
     data = noise(1, 960)
-    trace.put([CAPTURE, 0, frame(data, RATE, 2), None, "returned", MS, None])
+    trace.put([CAPTURE, 0.0, frame(data, RATE, 2), None, "returned", MS / 1e9, None])
     trace.push(5, data[: 2 * 480])
     trace.push(6, data[2 * 480 :])
     trace.finish(300)
@@ -396,7 +398,9 @@ def test_every_sample_read_and_every_sample_pushed_is_accounted_for_once(
         now += 50
         data = noise(seed, samples * channels)
         if action == "capture":
-            trace.put([CAPTURE, now * MS, frame(data, RATE, channels), None, "returned", now, None])
+            trace.put(
+                [CAPTURE, now * MS / 1e9, frame(data, RATE, channels), None, "returned", now, None]
+            )
             captured += samples
         elif action == "push":
             trace.push(now, data, channels=channels)

@@ -70,15 +70,34 @@ def test_a_wrapper_made_around_the_probe_gets_the_sink_behind_it() -> None:
 
 
 @livekit
+def test_a_sink_that_a_room_builds_is_recorded_from_its_first_frame_and_at_its_head() -> None:
+    seen = found("room_builds_the_sink")
+    assert seen["faults"] == []
+    assert seen["unset_before"]
+    assert seen["greeting"]
+    assert (seen["more"], seen["done"]) == (10, True)
+    assert seen["pushed"] == 30 * 480
+    assert seen["probes"] == 1
+    assert seen["chain"][0] == "Wrapper"
+    assert seen["chain"][-1].endswith("AudioOutput")
+    assert seen["sources"] == [["pushed", 1, 200]]
+    assert seen["sent"] == [[24_000, 240]]
+    assert seen["blocks"]
+    assert seen["threads"] == []
+
+
+@livekit
 def test_taps_follow_the_sink_to_another_source() -> None:
     seen = found("swapped_mid_session")
     assert seen["faults"] == []
-    assert seen["done"] == [True, True, True]
-    assert len(seen["captured"]) == 12
+    assert seen["done"] == [True] * 4
+    assert len(seen["captured"]) == 16
     last = 4 if seen["can_swap"] else 3
     assert seen["pushes"] == [1] * 4 + [2] * 4 + [last] * 4
-    assert ["untapped", 1] in seen["tapped"]
     assert ["tapped", last] in seen["tapped"]
+    assert not [name for name, _ in seen["tapped"] if name == "untapped"], "they may still play"
+    assert ["untapped", 1] in seen["tapped_later"]
+    assert ["untapped", last] not in seen["tapped_later"]
     assert seen["queue_ms"] == [200]
     assert seen["left"] == [[], [], [], []]
 

@@ -33,9 +33,7 @@ def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
         return run_in_child(CATALOGUE[name], folder, python=python)
 
     with ThreadPoolExecutor(2) as pool:
-        yield {
-            name: pool.submit(call, name, tmp_path_factory.mktemp("call")) for name in CATALOGUE
-        }
+        yield {name: pool.submit(call, name, tmp_path_factory.mktemp("call")) for name in CATALOGUE}
 
 
 @pytest.mark.parametrize("name", sorted(PROMISES.keys() - NEEDS_MODEL))

@@ -77,3 +77,10 @@ def test_playback_events_come_back_once_and_as_the_same_object() -> None:
     assert seen["reports"][-1] == "finished"
     # those of the probe, and none of the listener that was taken off again
     assert set(seen["listeners"].values()) == {1}
+
+
+def test_frames_are_bounded_and_counted_while_the_writer_is_stuck() -> None:
+    seen = found("full_queue")
+    assert seen["counted"] == 5
+    assert seen["appended"] == 60_000
+    assert seen["later"] == [5, 5]

@@ -105,3 +105,56 @@ def judge(call: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_every_sample_read_back_is_named_as_its_content_says(scenario: str, tmp_path: Path) -> None:
     judge(run_call(scenario, tmp_path))
+
+
+LIFE = """
+import asyncio, gc, json, os, sys, threading
+from livekit import rtc
+from livekit.rtc._ffi_client import FfiClient
+from probe.wire_tap import WireTap
+
+
+def left():
+    gc.collect()
+    return [
+        len(threading.enumerate()),
+        len(FfiClient.instance.queue._subscribers),
+        len(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else 0,
+    ]
+
+
+async def main():
+    source = rtc.AudioSource(24000, 1, queue_size_ms=200)
+    faults, boundaries = [], []
+
+    def put(record):
+        if not isinstance(record, list):
+            boundaries.append(record.NAME)
+
+    for turn in range(30):
+        if turn == 5:
+            before = left()
+        tap = WireTap(source, 1, put, lambda *fault: faults.append(fault))
+        if turn % 7 == 6:
+            tap.stop()
+        tap.start()
+        if turn % 3:
+            await asyncio.to_thread(tap.opened.wait, 5)
+        tap.stop()
+        tap.stop()
+        tap.start()
+    await asyncio.get_running_loop().shutdown_default_executor()
+    json.dump([before, left(), faults, boundaries], open(sys.argv[1], "w"))
+
+asyncio.run(main())
+"""
+
+
+def test_started_and_stopped_again_and_again_it_leaves_nothing_behind(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    subprocess.run([sys.executable, "-c", LIFE, str(out)], timeout=60, check=False)
+    before, after, faults, boundaries = json.loads(out.read_text())
+    assert after[1:] <= before[1:]
+    assert after[0] <= before[0]
+    assert faults == []
+    assert boundaries.count("tapped") == boundaries.count("untapped") > 10

@@ -1,7 +1,8 @@
 """How fast a trace is analysed, and how large one is.
 
-The trace is made, not recorded: an hour of replies and barge-ins with all three boundaries, in the
-shape real calls have (20 ms captured, 50 ms pushed, runs of 200 ms sent, a clear every few seconds).
+The trace is made, not recorded: an hour of replies and barge-ins with all three boundaries, in
+the shape real calls have (20 ms captured, 50 ms pushed, runs of 200 ms sent, a clear every few
+seconds).
 """
 
 from __future__ import annotations
@@ -96,9 +97,7 @@ def call(minutes: float) -> Iterator[Event]:
         yield StateChanged(cut + 4 * MS, "user", "speaking", "listening")
         yield StateChanged(cut + 4 * MS, "agent", "speaking", "listening")
         silent_ns = (TURN_MS - CUT_MS - 200) * MS
-        yield SilenceInserted(
-            cut + 5 * MS, cut + silent_ns, 1, (silent_ns // (10 * MS)) * BLOCK
-        )
+        yield SilenceInserted(cut + 5 * MS, cut + silent_ns, 1, (silent_ns // (10 * MS)) * BLOCK)
 
 
 def write_call(path: Path, minutes: float) -> int:
@@ -118,8 +117,8 @@ def measure(minutes: float, folder: Path) -> dict[str, Any]:
     """Analyse a made call of ``minutes``.
 
     Returns:
-        ``minutes``, ``events``, ``seconds`` (wall), ``events_per_second``, ``peak_mb`` (of the whole
-        process, interpreter and libraries included; exact as the system counts it),
+        ``minutes``, ``events``, ``seconds`` (wall), ``events_per_second``, ``peak_mb`` (of the
+        whole process, interpreter and libraries included; exact as the system counts it),
         ``bytes_per_minute`` and ``compressed_bytes_per_minute``, ``balanced``.
     """
     path = folder / "call.jsonl"

@@ -1,8 +1,8 @@
 """What reading the local track back costs: the wire tap's share of a core.
 
-The same audio is pushed in real time into a real source, in stretches with and without the wire tap,
-interleaved; the figure is the process's CPU time per second of wall clock, native threads included,
-with the tap minus without. Both stretches record everything else.
+The same audio is pushed in real time into a real source, in stretches with and without the wire
+tap, interleaved; the figure is the process's CPU time per second of wall clock, native threads
+included, with the tap minus without. Both stretches record everything else.
 """
 
 from __future__ import annotations

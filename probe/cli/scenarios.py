@@ -56,4 +56,4 @@ def _entry(scenario: Scenario, version: str | None) -> dict[str, Any]:
 
 
 def _line(console: Console, label: str, text: str) -> None:
-    console.print(Padding(Text.assemble((label, "dim"), text), (0, 0, 0, 4)))
+    console.print(Padding(Text.assemble((label, "dim"), text), (0, 0, 0, 4), expand=False))
