@@ -51,7 +51,11 @@ def reply(*, sent_ms: int, speech: str = "s1") -> list[Event]:
             end="returned",
             ended_ns=MS + 3000,
         ),
-        RunSent(10 * MS, (10 + sent_ms) * MS, 1, 0, sent_ms * 24),
+        *(
+            RunSent((10 + begin) * MS, (10 + end) * MS, 1, begin * 24, (end - begin) * 24)
+            for begin in range(0, sent_ms, 200)
+            for end in [min(begin + 200, sent_ms)]
+        ),
     ]
 
 
@@ -441,8 +445,8 @@ def test_a_run_that_begins_inside_a_block_is_cut_at_its_own_blocks(tmp_path: Pat
 
 
 def test_spans_end_where_nothing_was_sent(tmp_path: Path) -> None:
-    events = reply(sent_ms=500)
-    events[-1:] = [
+    events = [
+        *reply(sent_ms=0),
         RunSent(10 * MS, 210 * MS, 1, 0, 4800),
         RunSent(400 * MS, 500 * MS, 1, 4800, 2400),
     ]
@@ -456,7 +460,7 @@ def test_spans_end_where_nothing_was_sent(tmp_path: Path) -> None:
 
 def test_a_boundary_that_was_not_tapped_has_no_leak(tmp_path: Path) -> None:
     barge_in = only(
-        of(tmp_path, *reply(sent_ms=0)[:-1], *commit(200, "programmatic"), tapped=taps()[:2])
+        of(tmp_path, *reply(sent_ms=0), *commit(200, "programmatic"), tapped=taps()[:2])
     )
     assert barge_in.leaked is not None
     assert barge_in.leaked["sent"] is None
@@ -469,9 +473,9 @@ def test_a_boundary_that_was_not_tapped_has_no_leak(tmp_path: Path) -> None:
 
 
 def test_each_leaked_sample_has_the_cause_of_its_moment(tmp_path: Path) -> None:
-    events = reply(sent_ms=300)
     # The clear at 289 ms takes 10 ms of audio; what is sent behind that was sent after it.
-    events[-1:] = [
+    events = [
+        *reply(sent_ms=0),
         RunSent(10 * MS, 210 * MS, 1, 0, 4800),
         RunSent(210 * MS, 290 * MS, 1, 4800, 1920),
         RunSent(290 * MS, 320 * MS, 1, 6960, 720),

@@ -137,16 +137,16 @@ def test_events_are_sorted_by_time_and_ties_keep_the_order_of_the_file(write: Wr
     trace = read_trace(
         write(
             Bookmarked(5, "b"),
-            FrameCaptured(5, 1, 0, 1, 8000, 1),
+            FrameCaptured(5, 2, 1, 1, 8000, 1),
             Bookmarked(5, "c"),
-            FrameCaptured(4, 2, 1, 1, 8000, 1),
+            FrameCaptured(4, 1, 0, 1, 8000, 1),
             Bookmarked(1, "a"),
         )
     )
 
     assert trace.complete
     assert [event.name for event in trace.events if isinstance(event, Bookmarked)] == list("abc")
-    assert trace.captured.frame.tolist() == [2, 1]
+    assert trace.captured.frame.tolist() == [1, 2]
     assert [type(event).__name__[0] for event in trace.all_events()] == ["B", "F", "B", "F", "B"]
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
 import numpy as np
 
+from probe.trace.checks import Check, check_events, check_rising, check_wire
 from probe.trace.columns import (
     NONE,
     CapturedColumns,
@@ -78,6 +79,8 @@ class Builder:
         sent = self._sent()
         inserted = self._inserted()
         self._check_order(rare_lines, rare_at, captured, pushed, sent, inserted)
+        self._ask(check_events(gathered.rare, rare_lines))
+        self._ask(check_wire(gathered.rare, pushed, sent, inserted))
         last_ns = max(
             [
                 int(times.max())
@@ -127,6 +130,8 @@ class Builder:
             "a captured frame does not start where the one before it stopped",
         )
         self._check_span("captured", columns["line"], columns["at_ns"], columns["ended_ns"])
+        at_ns, line = columns["at_ns"][in_order], columns["line"][in_order]
+        self._ask(check_rising("captured", "frame", index.numbers, at_ns, line))
         order = index.by_time(columns["at_ns"])
         return CapturedColumns(**{name: _frozen(values[order]) for name, values in columns.items()})
 
@@ -157,6 +162,8 @@ class Builder:
 
         self._check_pushes(columns, index)
         self._check_span("pushed", columns["line"], columns["at_ns"], columns["ended_ns"])
+        at_ns, line = columns["at_ns"][index.rows], columns["line"][index.rows]
+        self._ask(check_rising("pushed", "push", index.numbers, at_ns, line))
         order = index.by_time(columns["at_ns"])
         count, begin = count[order], begin[order]
         columns = {name: values[order] for name, values in columns.items()}
@@ -316,6 +323,10 @@ class Builder:
             )
         elif gathered.trailer is None:
             self._report(gathered.lines, "cut", f"the trace ends without a trailer; {last}")
+
+    def _ask(self, checks: Iterable[Check]) -> None:
+        for check in checks:
+            self._report_rows(check.bad, check.line, check.kind, check.text)
 
     def _report_rows(self, bad: Any, line: Ints, kind: ProblemKind, text: str) -> None:
         if bad.any():
