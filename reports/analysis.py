@@ -214,10 +214,12 @@ def _segment(
     swallowed: int | None = None
     if joined and sent_known:
         swallowed = 0 if stopped else int(sums.dropped[row] + sums.cleared[row])
+        # What is still queued is not lost, and a tail that was cleared is no loss to anybody.
         if not stopped and over:
-            swallowed += int(sums.held[row] + sums.queued[row])
+            swallowed += int(sums.held[row])
         if not stopped:
-            swallowed = max(swallowed - int(sums.tail_unsent[row]), 0)
+            tail = max(int(sums.tail_unsent[row] - sums.queued[row]), 0)
+            swallowed = max(swallowed - tail, 0)
     balanced: bool | None = None
     if not ledger.incomplete:
         known = joined and sent_known and not unknown

@@ -38,6 +38,8 @@ class Facts:
     tapped: frozenset[str]
     mid_speech: list[int]
     captured_on: int
+    ended_ns: int
+    """When the probe went: the tap at the head of the sink came off, or the trace ended."""
     sent_on: dict[int, int]
     sent_off: dict[int, int]
     block: dict[int, int]
@@ -72,6 +74,7 @@ def gather(trace: Trace) -> Facts:
     tapped: set[str] = set()
     mid: list[int] = []
     captured_on: list[int] = []
+    captured_off = FOREVER
     sent_on: dict[int, int] = {}
     sent_off: dict[int, int] = {}
     block: dict[int, int] = {}
@@ -94,6 +97,7 @@ def gather(trace: Trace) -> Facts:
                 mid.append(event.at_ns)
             if event.boundary == "captured":
                 captured_on.append(event.at_ns)
+                captured_off = FOREVER
             if event.boundary == "sent" and event.source is not None:
                 sent_on.setdefault(event.source, event.at_ns)
                 sent_off.pop(event.source, None)
@@ -105,6 +109,8 @@ def gather(trace: Trace) -> Facts:
         elif isinstance(event, Untapped):
             if event.boundary == "sent" and event.source is not None:
                 sent_off[event.source] = event.at_ns
+            elif event.boundary == "captured":
+                captured_off = event.at_ns
         elif isinstance(event, QueueCleared):
             if event.error is None:
                 ended = event.at_ns if event.ended_ns is None else event.ended_ns
@@ -161,7 +167,7 @@ def gather(trace: Trace) -> Facts:
     why += [
         f"line {problem.line}: {problem.text}" if problem.line else problem.text
         for problem in trace.problems
-        if problem.kind not in ("unknown-event", "cut")
+        if problem.kind != "unknown-event" and (problem.kind != "cut" or trace.trailer is not None)
     ]
     why += [f"fault of the probe: {kind} ({count}x)" for kind, count in sorted(lost.items())]
     if bounded is not None:
@@ -170,6 +176,7 @@ def gather(trace: Trace) -> Facts:
         tapped=frozenset(tapped),
         mid_speech=mid,
         captured_on=min(captured_on, default=NONE),
+        ended_ns=min(captured_off, trace.last_ns),
         sent_on=sent_on,
         sent_off=sent_off,
         block=block,

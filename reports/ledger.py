@@ -523,6 +523,9 @@ class _Balance:
                 f"push {p.push[push[i]]} is made of captured position {captured[i]}, "
                 "which no frame has",
             )
+        # Where code feeds the sink itself no session says that the probe came in mid-speech, but
+        # what is pushed before anything was captured can only have been inside already.
+        first_captured = int(self.f_at.min()) if len(self.f_at) else FOREVER
         inherited = np.zeros(len(parent), np.bool_)
         self.resampled = np.zeros(self.count, np.bool_)
         if "captured" in facts.tapped:
@@ -537,7 +540,12 @@ class _Balance:
                 if self.piece_told[parent[i]]:
                     continue
                 came = max((m for m in facts.mid_speech if m <= at[i]), default=None)
-                if at[i] < facts.captured_on or (came is not None and last_known[i] < came):
+                inside = last_known[i] == NONE and at[i] < first_captured
+                if (
+                    inside
+                    or at[i] < facts.captured_on
+                    or (came is not None and last_known[i] < came)
+                ):
                     inherited[i] = True
                     under_way = self.partial[by_time[i]] if by_time[i] >= 0 else False
                     segment[i] = by_time[i] if under_way else -1
@@ -637,13 +645,16 @@ class _Balance:
     def _sent_unseen_before(self) -> None:
         """Runs of audio that was never seen at pushed: there before the probe, or of no origin."""
         t, facts = self.trace.sent, self.facts
+        first_captured = int(self.f_at.min()) if len(self.f_at) else FOREVER
         for row in np.flatnonzero(t.start_sample == NONE).tolist():
             source, at, samples = int(t.source[row]), int(t.at_ns[row]), int(t.samples[row])
             same = (t.source == source) & (t.start_sample != NONE) & (t.at_ns < at)
             last_known = int(t.at_ns[same].max()) if same.any() else NONE
             came = max((m for m in facts.mid_speech if m <= at + self.slack), default=None)
-            tail_only = last_known == NONE and samples < facts.block.get(source, 1)
-            if (came is not None and last_known < came) or tail_only:
+            inside = last_known == NONE and (
+                samples < facts.block.get(source, 1) or at < first_captured
+            )
+            if (came is not None and last_known < came) or inside:
                 self.sent_inherited += samples
                 continue
             self.issue(
@@ -841,7 +852,11 @@ class _Balance:
         by_clear = ~unseen & (clear < FOREVER) & (clear <= limit + self.slack)
         closed = facts.closed.get(source, FOREVER)
         last = until == FOREVER
+        # Once the tap is off a source that lives on, it may send what is inside, or be emptied.
+        left_early = off < facts.ended_ns - self.slack
         by_close = ~unseen & ~by_clear & last & (closed >= pushed_ns) & (closed < FOREVER)
+        if left_early and closed > off + self.slack:
+            by_close &= False
         rest = ~unseen & ~by_clear & ~by_close & last
 
         block = facts.block.get(source, 1)
@@ -862,6 +877,10 @@ class _Balance:
                 )
             rest &= ~idle
             by_close &= ~idle
+        if left_early:
+            # A source that had run dry keeps its rest of less than a block.
+            unseen |= rest & ~idle
+            rest &= idle
 
         # The source hands on a block every tick as long as it has one, so what a clear took cannot
         # have waited inside while nothing went out.

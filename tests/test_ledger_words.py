@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +50,15 @@ def captured(
 def pushed(at_ms: float, push: int, start: int, samples: int, **fields: Any) -> FramePushed:
     defaults: dict[str, Any] = {"captured": [(start, samples)], "end": "returned"}
     at = int(at_ms * MS)
+    defaults |= {"source": 1, "ended_ns": at + 1000}
     return FramePushed(
-        at, push, 1, start, samples, 24_000, 1, ended_ns=at + 1000, **{**defaults, **fields}
+        at,
+        push,
+        start_sample=start,
+        samples=samples,
+        rate_hz=24_000,
+        channels=1,
+        **{**defaults, **fields},
     )
 
 
@@ -433,6 +441,49 @@ def test_what_was_inside_before_the_probe_is_inherited_and_in_no_balance(tmp_pat
     assert analysis.balanced is True
 
 
+def test_audio_from_before_the_probe_is_inherited_where_code_feeds_the_sink(
+    tmp_path: Path,
+) -> None:
+    # No session says that the probe came in mid-speech.
+    inside: list[Event] = [
+        sent(5, None, 4800),
+        pushed(6, 1, 0, 1200, captured=[(None, 1200)]),
+        sent(205, 0, 1200),
+    ]
+    analysis = of(tmp_path, *inside)
+    assert (analysis.balanced, analysis.unaccounted_samples) == (True, 0)
+    assert (analysis.totals.inherited_samples, analysis.totals.sent_samples) == (6000, 0)
+
+    later = of(
+        tmp_path,
+        *inside,
+        captured(300, 1, 0, 240),
+        pushed(301, 2, 1200, 240, captured=[(0, 240)]),
+        sent(310, 1200, 240),
+    )
+    segment = only(later)
+    assert (later.balanced, later.totals.inherited_samples) == (True, 6000)
+    assert (segment.pushed, segment.sent, segment.inherited_samples) == (
+        segment.captured,
+        segment.captured,
+        0,
+    )
+
+
+@pytest.mark.parametrize("captured_ms", [1, 4])
+def test_audio_of_no_origin_after_the_first_frame_is_not_inherited(
+    tmp_path: Path, captured_ms: float
+) -> None:
+    analysis = of(
+        tmp_path,
+        captured(captured_ms, 1, 0, 240),
+        pushed(6, 1, 0, 240, captured=[(None, 240)]),
+        sent(10, 0, 240),
+    )
+    assert analysis.balanced is False
+    assert analysis.totals.inherited_samples == 0
+
+
 def test_a_segment_that_began_after_a_flush_is_not_partial(tmp_path: Path) -> None:
     analysis = of(
         tmp_path,
@@ -636,6 +687,76 @@ def test_pushes_while_nobody_read_the_wire_are_not_taken_for_unsent(tmp_path: Pa
     assert second.sent is None
     assert second.unknown_samples == 480
     assert analysis.balanced is None
+
+
+SWAPPED: list[Event] = [Untapped(200 * MS, "sent", 1, "stopped"), *taps(source=2)[1:]]
+
+
+def swapped(*events: Event) -> list[Event]:
+    """100 ms captured and pushed, 50 ms sent; then the wire is left alone, and the call goes on."""
+    return [
+        captured(1, 1, 0, 2400),
+        pushed(2, 1, 0, 2400),
+        sent(149, 0, 1200),
+        *events,
+        captured(900, 2, 2400, 240),
+        pushed(901, 2, 2400, 240, source=2),
+        dataclasses.replace(sent(910, 2400, 240), source=2),
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [SWAPPED, [*SWAPPED, cleared(500)], [*SWAPPED, SourceClosed(500 * MS, 1)]],
+    ids=["alive", "cleared-later", "closed-later"],
+)
+def test_what_was_inside_a_source_left_alone_is_unknown(
+    tmp_path: Path, events: list[Event]
+) -> None:
+    analysis = of(tmp_path, *swapped(*events))
+    segment = only(analysis)
+    assert (analysis.balanced, segment.balanced) == (None, None)
+    assert (segment.unknown_samples, analysis.totals.unknown_samples) == (1200, 1200)
+    assert (segment.queued_samples, segment.cleared_samples) == (0, 0)
+    assert (segment.swallowed_samples, analysis.unaccounted_samples) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "event", [cleared(199), SourceClosed(199 * MS, 1)], ids=["cleared", "closed"]
+)
+def test_what_left_a_source_before_it_was_left_alone_is_known(tmp_path: Path, event: Event) -> None:
+    analysis = of(tmp_path, *swapped(event, *SWAPPED))
+    segment = only(analysis)
+    assert (analysis.balanced, segment.cleared_samples, segment.unknown_samples) == (True, 1200, 0)
+
+
+def test_a_source_that_had_run_dry_keeps_its_tail_when_it_is_left_alone(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 300),
+        pushed(2, 1, 0, 300),
+        sent(10, 0, 240),
+        SilenceInserted(20 * MS, 190 * MS, 1, 17 * 240),
+        *SWAPPED,
+        mark(900, "flush"),
+    )
+    segment = only(analysis)
+    assert (analysis.balanced, segment.queued_samples, segment.tail_samples) == (True, 60, 60)
+
+
+def test_what_is_still_queued_is_not_swallowed(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480),
+        pushed(2, 1, 0, 480),
+        sent(10, 0, 240),
+        mark(11, "flush"),
+        PlaybackReported(19 * MS, "finished", "s1", position_s=0.02, interrupted=False),
+        Untapped(19 * MS + 1000, "captured", reason="detached"),
+        Untapped(19 * MS + 2000, "sent", 1, "stopped"),
+    )
+    segment = only(analysis)
+    assert (analysis.balanced, segment.queued_samples, segment.swallowed_samples) == (True, 240, 0)
 
 
 def test_a_cut_trace_has_no_balance_and_says_so(tmp_path: Path) -> None:
