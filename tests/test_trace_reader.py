@@ -33,6 +33,7 @@ from probe.trace.events import (
 )
 from probe.trace.reader import NONE, Trace, TraceParser, read_trace
 from probe.trace.writer import MAX_LINE_BYTES, encode
+from reports import analyze
 
 MS = 1_000_000
 
@@ -291,13 +292,14 @@ def test_compression_replaces_nothing_and_leaves_nothing_half_done(write: Write)
         (b'{"event":"captured","at_ns":1}\n', "found the event 'captured'"),
         (b'{"event":"trailer","at_ns":1,"events":0}\n', "found the event 'trailer'"),
         (b"[" * 100_000 + b"\n", r"'\[\["),
-        (b"x" * (2 * MAX_LINE_BYTES), "'xxx"),
-        (b"\x28\xb5\x2f\xfd", "found"),
+        (b"x" * (2 * MAX_LINE_BYTES), "found a longer one"),
+        (b"\x28\xb5\x2f\xfd", "compressed data is damaged"),
+        (zstandard.compress(encode(HEADER).encode() * 3)[:60], "compressed data is damaged"),
         (b"\x28\xb5\x2f\xfd garbage of all kinds", "compressed data is damaged"),
         (zstandard.compress(b""), "the file is empty"),
         (zstandard.compress(b"no trace\n"), "'no trace'"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:40],
 )
 def test_file_without_a_readable_header_is_one_clear_line(
     tmp_path: Path, content: bytes, found: str
@@ -382,6 +384,36 @@ def test_damaged_compressed_trace_keeps_what_came_before(write: Write) -> None:
     assert not trace.complete
     assert 0 < len(trace.events) < 20_000
     assert "cut" in kinds(trace)
+
+
+@pytest.mark.parametrize("tail", [b"garbage", os.urandom(5000), b"\x28\xb5\x2f\xfd"])
+def test_garbage_after_a_compressed_trace_keeps_it_and_is_a_problem(
+    write: Write, tail: bytes
+) -> None:
+    packed = compress_trace(write(*EVENTS))
+    packed.write_bytes(packed.read_bytes() + tail)
+
+    trace = read_trace(packed)
+    assert kinds(trace) == ["cut"]
+    assert "the compressed data is damaged" in trace.problems[0].text
+    assert trace.trailer is not None
+    assert len(trace.captured) == 2
+    assert analyze(trace).balanced is not True
+
+
+def test_compressed_trace_that_lacks_its_last_bytes_is_a_problem(write: Write) -> None:
+    packed = compress_trace(write(*EVENTS))
+    packed.write_bytes(packed.read_bytes()[:-2])
+
+    assert kinds(read_trace(packed)) == ["cut"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipe_nobody_writes_into_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "call.jsonl"
+    os.mkfifo(pipe)
+
+    assert "found: no regular file" in error_of(pipe)
 
 
 @pytest.mark.parametrize(
@@ -499,10 +531,12 @@ def test_line_of_100_megabytes_is_skipped_without_holding_it(write: Write) -> No
     assert peak < 20_000_000
 
 
-def test_endless_line_at_the_end_is_a_cut(write: Write) -> None:
-    path = write(*EVENTS, b"x" * (3 * MAX_LINE_BYTES), trailer=None)
+def test_endless_line_at_the_end_is_too_long_and_a_cut(write: Write) -> None:
+    trace = read_trace(write(*EVENTS, b"x" * (3 * MAX_LINE_BYTES), trailer=None))
 
-    assert kinds(read_trace(path)) == ["cut"]
+    assert kinds(trace) == ["garbled", "cut"]
+    assert "found a longer one" in trace.problems[0].text
+    assert trace.problems[0].line == trace.lines
 
 
 def test_lines_after_the_trailer_are_left_out(write: Write) -> None:

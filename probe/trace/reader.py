@@ -33,7 +33,9 @@ The parser is fed in pieces of any length, so a file that is still growing can b
 from __future__ import annotations
 
 import os
+import stat
 from array import array
+from collections.abc import Iterator
 from typing import IO, Any, Final
 
 import msgspec
@@ -74,6 +76,7 @@ __all__ = [
 ]
 
 _CHUNK: Final = 1 << 18
+_PACKED_CHUNK: Final = 1 << 10  # a kilobyte may unpack to megabytes
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _BOM: Final = b"\xef\xbb\xbf"
 
@@ -122,7 +125,7 @@ class TraceParser:
             self._take(data[:end])
         if len(self._rest) > MAX_LINE_BYTES:
             if self.header is None:
-                raise self._no_header(self._rest)
+                raise TraceError(f"{self.path}:1: {_too_long()}")
             self._rest = b""
             self._oversized = True
 
@@ -139,6 +142,8 @@ class TraceParser:
             raise TraceError(
                 f"{self.path}: expected a trace, found {broken or 'nothing: the file is empty'}"
             )
+        if self._oversized:
+            self._problem(self._number + 1, "garbled", _too_long())
         if not self._rest:
             return
         try:
@@ -332,6 +337,9 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     """
     parser = TraceParser(path)
     try:
+        # Opening a pipe would wait until somebody writes into it.
+        if not stat.S_ISREG(os.stat(path).st_mode) and not os.path.isdir(path):
+            raise ValueError("no regular file")
         with open(path, "rb") as file:
             _read_file(file, parser)
     except (OSError, ValueError) as error:
@@ -344,25 +352,47 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
 
 def _read_file(file: IO[bytes], parser: TraceParser) -> None:
     magic = file.read(len(_ZSTD_MAGIC))
-    source: Any = file
-    if magic == _ZSTD_MAGIC:
-        file.seek(0)
-        source = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
-    else:
-        parser.feed(magic)
+    file.seek(0)
     broken = ""
-    while True:
-        try:
-            data = source.read(_CHUNK)
-        except zstandard.ZstdError as error:
-            broken = f"the compressed data is damaged ({error})"
-            break
-        except OSError as error:
-            if parser.header is None:
-                raise
-            broken = f"reading failed ({error.strerror})"
-            break
-        if not data:
-            break
-        parser.feed(data)
+    try:
+        plain = iter(lambda: file.read(_CHUNK), b"")
+        for data in _unpacked(file) if magic == _ZSTD_MAGIC else plain:
+            parser.feed(data)
+    except zstandard.ZstdError as error:
+        broken = f"the compressed data is damaged ({error})"
+    except OSError as error:
+        if parser.header is None:
+            raise
+        broken = f"reading failed ({error.strerror})"
     parser.close(broken)
+
+
+def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
+    """What is in the frames of a compressed file, one after the other, up to where it is damaged.
+
+    Raises:
+        ZstdError: a frame is damaged or not whole, or what follows it is none; what was unpacked
+            before has been yielded.
+    """
+    unpacking: Any = None
+    waiting: list[bytes] = []
+    size = 0
+    try:
+        while piece := file.read(_PACKED_CHUNK):
+            while piece:
+                unpacking = unpacking or zstandard.ZstdDecompressor().decompressobj()
+                data = unpacking.decompress(piece)
+                waiting.append(data)
+                size += len(data)
+                piece = b""
+                if unpacking.eof:
+                    piece, unpacking = unpacking.unused_data, None
+            if size >= _CHUNK:
+                yield b"".join(waiting)
+                waiting, size = [], 0
+    except zstandard.ZstdError:
+        yield b"".join(waiting)
+        raise
+    yield b"".join(waiting)
+    if unpacking is not None:
+        raise zstandard.ZstdError("its last frame is not whole")
