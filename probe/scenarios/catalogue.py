@@ -41,7 +41,7 @@ SOURCE_RATE_HZ: Final = 24_000
 CONTROL_MS: Final = 1003
 """Length of the control reply. Not a whole number of blocks, so that its tail shows."""
 
-Feature = Literal["interruption-model", "vad-before-model", "pause", "echo-warmup"]
+Feature = Literal["interruption-model", "vad-before-model", "pause", "echo-warmup", "stereo"]
 """What a scenario needs of a release; `probe.scenarios.releases` finds out whether it has it."""
 
 StepName = Literal[
@@ -227,6 +227,8 @@ class Scenario:
             required.add("pause")
         if self.options.aec_warmup_s is not None:
             required.add("echo-warmup")
+        if self.axes.channels > 1:
+            required.add("stereo")
         return frozenset(required)
 
     @property

@@ -15,7 +15,13 @@ from importlib import metadata
 from typing import Any, Final, TypeVar
 
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import BEFORE_FIRST_FRAME, Feature, Scenario, SessionOptions
+from probe.scenarios.catalogue import (
+    BEFORE_FIRST_FRAME,
+    SOURCE_RATE_HZ,
+    Feature,
+    Scenario,
+    SessionOptions,
+)
 
 T = TypeVar("T")
 
@@ -111,11 +117,25 @@ def _lacks_pause() -> str | None:
     return None
 
 
+def _lacks_stereo() -> str | None:
+    from livekit.agents.utils.audio import AudioByteStream
+
+    stream = AudioByteStream(SOURCE_RATE_HZ, 2)
+    list(stream.push(bytes(4)))
+    try:
+        list(stream.flush())
+    except ValueError:
+        # The flush of the sink raises, and a reply that does not end in a whole frame never ends.
+        return "its AudioByteStream can't flush what is left of a stereo reply"
+    return None
+
+
 _LACKS: Final[dict[Feature, Callable[[], str | None]]] = {
     "interruption-model": _lacks_model,
     "vad-before-model": _lacks_boundary,
     "pause": _lacks_pause,
     "echo-warmup": _lacks_warmup,
+    "stereo": _lacks_stereo,
 }
 
 INSTEAD: Final[dict[Feature, str]] = {
@@ -123,6 +143,7 @@ INSTEAD: Final[dict[Feature, str]] = {
     "vad-before-model": "barge-in-model",
     "pause": "barge-in-cut",
     "echo-warmup": "caller-ignored",
+    "stereo": "it with --channels 1",
 }
 """What comes closest where a release lacks the feature."""
 
