@@ -434,12 +434,14 @@ class FlowMatcher:
                 splits.add(fixed - reach)
             for split in splits:
                 landing = position - (fixed - split)
-                rank = 2 * (split not in starts) + (not self._is_border(landing))
+                rank = 2 * (split not in starts)
                 if behind:
-                    # As much as can be is what was captured after the clear.
-                    rank = 0 if landing == fence else rank
+                    # As much as can be is what was captured after the clear, which announced
+                    # the jump to just there.
+                    rank = -1 if landing == fence else rank
                     option = (rank, position, split, split, reach)
                 else:
+                    rank += not self._is_border(landing)
                     option = (rank, position, -split, split, reach)
                 if best is None or option < best:
                     best = option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ MS = 1_000_000
 Label = tuple[str, int | None]
 """Kind and position of one value."""
 
+TONE_VALUE = 1234
+
 NOISE, ZEROS, TONE, REPEAT = "noise", "zeros", "tone", "repeat"
 
 
@@ -32,7 +35,7 @@ class Content:
         if kind == ZEROS:
             return bytes(2 * values)
         if kind == TONE:
-            return np.full(values, 1234, np.int16).tobytes()
+            return np.full(values, TONE_VALUE, np.int16).tobytes()
         if kind == REPEAT and self.made:
             again = self.made[int(self.rng.integers(len(self.made)))]
             return (again * (2 * values // max(len(again), 1) + 1))[: 2 * values]
@@ -209,6 +212,8 @@ class SinkModel:
         self.truth: list[int | None] = []
         self.told: dict[int, list[int | None]] = {}
         self.ambiguous = 0
+        self.clears: list[int] = []
+        self._silence: list[bool] = []
         self._buffer: list[tuple[int | None, bytes]] = []  # per value
         self._ready: list[list[tuple[int | None, bytes]]] = []
         self._keys = 0
@@ -216,6 +221,8 @@ class SinkModel:
     def capture(self, data: bytes) -> None:
         start = self.matcher.end
         self.matcher.capture(data)
+        values = np.frombuffer(data, np.int16)
+        self._silence += [bool(value) for value in np.isin(values, (0, TONE_VALUE))]
         self._buffer += [(start + k, data[2 * k : 2 * k + 2]) for k in range(len(data) // 2)]
         self._cut()
 
@@ -246,9 +253,11 @@ class SinkModel:
         """A gate that discards chunks."""
         del self._ready[:count]
 
-    def clear(self) -> None:
+    def clear(self, leaked: int = 0) -> None:
+        """Drop everything but the first ``leaked`` chunks, which can still be pushed."""
         self._note(self.matcher.clear())
-        self._ready.clear()
+        self.clears.append(self.matcher.end)
+        del self._ready[leaked:]
         self._buffer.clear()
 
     def finish(self) -> None:
@@ -263,19 +272,31 @@ class SinkModel:
             self.told[match.key] = labels
             self.ambiguous += match.ambiguous_values
 
+    def owners(self, labels: list[int | None]) -> list[int | None]:
+        """How many clears lie in front of what each value was captured as."""
+        return [None if label is None else bisect_right(self.clears, label) for label in labels]
+
+    def is_silence(self, position: int) -> bool:
+        """Whether what was captured there could be of any silence (or tone)."""
+        return self._silence[position]
+
     def labels(self) -> list[int | None]:
         assert sorted(self.told) == list(range(1, self._keys + 1))
         return [label for key in sorted(self.told) for label in self.told[key]]
 
 
-def sink_actions(kinds: list[str], *, foreign: bool) -> st.SearchStrategy[list[Any]]:
+def sink_actions(
+    kinds: list[str], *, foreign: bool, drops: bool = True
+) -> st.SearchStrategy[list[Any]]:
+    """Random captures and pushes, and clears that let up to three chunks through."""
     options: list[st.SearchStrategy[Any]] = [
         st.tuples(st.just("capture"), st.sampled_from(kinds), st.integers(1, 400)),
         st.tuples(st.just("push"), st.integers(1, 8)),
-        st.tuples(st.just("drop"), st.integers(1, 4)),
-        st.tuples(st.just("clear")),
+        st.tuples(st.just("clear"), st.integers(0, 3)),
         st.tuples(st.just("flush")),
     ]
+    if drops:
+        options.append(st.tuples(st.just("drop"), st.integers(1, 4)))
     if foreign:
         options.append(st.tuples(st.just("foreign"), st.integers(40, 300)))
     return st.lists(st.one_of(options), max_size=30)

@@ -91,6 +91,64 @@ def test_distinct_audio_is_found_again_however_the_sink_cuts_and_drops_it(
     assert wrong <= model.ambiguous
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    actions=sink_actions([NOISE, ZEROS, TONE], foreign=False, drops=False),
+    chunk=st.integers(33, 120),
+    seed=st.integers(0, 99),
+)
+def test_what_was_captured_before_a_clear_is_told_from_what_was_captured_after_it(
+    actions: list[Any], chunk: int, seed: int
+) -> None:
+    model = SinkModel(FlowMatcher(), chunk)
+    operate(model, Content(np.random.default_rng(seed)), actions)
+    told, true = model.owners(model.labels()), model.owners(model.truth)
+    wrong = [
+        label
+        for label, one, other in zip(model.truth, told, true, strict=True)
+        if one != other and label is not None
+    ]
+    assert len(wrong) <= model.ambiguous
+    assert all(model.is_silence(label) for label in wrong)
+
+
+PIECES = st.lists(
+    st.tuples(st.sampled_from([NOISE, ZEROS, TONE]), st.integers(1, 400)), min_size=1, max_size=4
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    first=PIECES,
+    pushed=st.integers(0, 20),
+    leaked=st.integers(0, 5),
+    at_once=st.booleans(),
+    second=PIECES,
+    chunk=st.integers(33, 120),
+)
+def test_a_reply_after_a_clear_owns_all_of_its_audio_and_a_leak_none_of_it(
+    first: list[Any],
+    pushed: int,
+    leaked: int,
+    at_once: bool,
+    second: list[Any],
+    chunk: int,
+) -> None:
+    model = SinkModel(FlowMatcher(), chunk)
+    content = Content(np.random.default_rng(chunk))
+    for kind, values in first:
+        model.capture(content.of(kind, values))
+    model.push(pushed)
+    model.clear(leaked)
+    if at_once:
+        model.push(leaked)
+    for kind, values in [*second, (NOISE, 200)]:
+        model.capture(content.of(kind, values))
+    model.push(100)
+    model.finish()
+    assert model.owners(model.labels()) == model.owners(model.truth)
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     actions=sink_actions([NOISE, ZEROS, TONE, REPEAT], foreign=False),
@@ -213,6 +271,163 @@ def test_the_same_words_after_a_clear_are_those_captured_after_it() -> None:
     flow.capture(words)
     (again,) = flow.push(2, words[:2400])
     assert again.parts == [(4800, 1200)]
+
+
+def silence(values: int) -> bytes:
+    return bytes(2 * values)
+
+
+def cleared_in_silence(flow: FlowMatcher) -> int:
+    """Push speech and 1000 values of silence of 1500, and clear; return where the silence ends."""
+    flow.capture(noise(1, 500) + silence(1500))
+    assert flow.push("speech", noise(1, 500))[0].parts == [(0, 500)]
+    assert flow.push("silence", silence(1000)) == []
+    (decided,) = flow.clear()
+    assert (decided.parts, decided.ambiguous_values) == ([(500, 1000)], 1000)
+    return flow.end
+
+
+def test_silence_after_a_clear_belongs_to_the_speech_that_follows_it() -> None:
+    flow = FlowMatcher()
+    end = cleared_in_silence(flow)
+    flow.capture(silence(800))
+    flow.capture(noise(2, 400))
+    assert flow.push(1, silence(400)) == flow.push(2, silence(400)) == []
+    matches = flow.push(3, noise(2, 400))
+    assert [match.parts for match in matches] == [
+        [(end, 400)],
+        [(end + 400, 400)],
+        [(end + 800, 400)],
+    ]
+    assert not any(match.ambiguous_values for match in matches)
+
+
+def test_silence_that_leaks_past_a_clear_is_more_than_what_the_next_speech_begins_with() -> None:
+    flow = FlowMatcher()
+    end = cleared_in_silence(flow)
+    flow.capture(silence(800))
+    flow.capture(noise(2, 400))
+    assert not any(flow.push(index, silence(400)) for index in (1, 2, 3))
+    matches = flow.push(4, noise(2, 400))
+    assert [match.parts for match in matches] == [
+        [(1500, 400)],
+        [(end, 400)],
+        [(end + 400, 400)],
+        [(end + 800, 400)],
+    ]
+
+
+def test_a_chunk_may_begin_before_a_clear_and_end_after_it() -> None:
+    flow = FlowMatcher()
+    end = cleared_in_silence(flow)
+    for _ in range(8):
+        flow.capture(silence(100))
+    flow.capture(noise(2, 400))
+    assert flow.push(1, silence(500)) == flow.push(2, silence(500)) == []
+    matches = flow.push(3, silence(200) + noise(2, 400))
+    assert [match.parts for match in matches] == [
+        [(1500, 400), (end, 100)],
+        [(end + 100, 500)],
+        [(end + 600, 600)],
+    ]
+
+
+def test_silence_pushed_before_the_next_was_captured_leaked_past_the_clear() -> None:
+    flow = FlowMatcher()
+    end = cleared_in_silence(flow)
+    assert flow.push(1, silence(400)) == []
+    flow.capture(silence(800))
+    flow.capture(noise(2, 400))
+    assert flow.push(2, silence(400)) == []
+    leaked, silent, _ = flow.push(3, noise(2, 400))
+    assert leaked.parts == [(1500, 400)]
+    assert silent.parts == [(end + 400, 400)]
+
+
+def test_speech_that_leaks_past_a_clear_takes_the_silence_in_front_of_it_along() -> None:
+    flow = FlowMatcher()
+    words = silence(600) + noise(1, 600)
+    flow.capture(words)
+    assert flow.clear() == []
+    flow.capture(silence(600) + noise(2, 600))
+    assert flow.push(1, silence(600)) == []
+    matches = flow.push(2, noise(1, 600)) + flow.push(3, silence(600)) + flow.push(4, noise(2, 600))
+    assert [match.parts for match in matches] == [
+        [(0, 600)],
+        [(600, 600)],
+        [(1200, 600)],
+        [(1800, 600)],
+    ]
+    assert not any(match.ambiguous_values for match in matches)
+
+
+@pytest.mark.parametrize("value", [0, 1234])
+@pytest.mark.parametrize("next_clear", [True, False])
+def test_where_nothing_tells_what_is_pushed_after_a_clear_was_captured_after_it(
+    value: int, next_clear: bool
+) -> None:
+    flow = FlowMatcher()
+    tone = np.full(800, value, np.int16).tobytes()
+    flow.capture(tone)
+    flow.clear()
+    assert flow.push(1, tone[: 2 * 200]) == []
+    flow.capture(tone)
+    flow.capture(tone)
+    assert flow.push(2, tone[: 2 * 400]) == flow.push(3, tone[: 2 * 400]) == []
+    matches = flow.clear() if next_clear else flow.finish()
+    assert [match.parts for match in matches] == [[(0, 200)], [(800, 400)], [(1200, 400)]]
+    assert [match.ambiguous_values for match in matches] == [200, 400, 400]
+
+
+def test_the_same_words_said_twice_are_told_apart_by_what_follows_them() -> None:
+    words = noise(1, 800)
+    for following, expected in ((noise(3, 800), 1600), (noise(2, 800), 0)):
+        flow = FlowMatcher()
+        flow.capture(words + noise(2, 800))
+        flow.clear()
+        flow.capture(words + noise(3, 800))
+        assert flow.push(1, words) == []
+        matches = flow.push(2, following)
+        assert [match.parts for match in matches] == [[(expected, 800)], [(expected + 800, 800)]]
+        assert not any(match.ambiguous_values for match in matches)
+
+
+def test_what_nothing_tells_apart_is_held_no_longer_than_the_patience() -> None:
+    flow = FlowMatcher(patience_values=4800)
+    words = noise(1, 9600)
+    flow.capture(words)
+    flow.clear()
+    flow.capture(words)
+    decided = [flow.push(index, words[480 * index : 480 * (index + 1)]) for index in range(40)]
+    assert [len(matches) for matches in decided[:20]] == [0] * 19 + [20]
+    assert all(len(matches) == 1 for matches in decided[20:])
+    (last,) = decided[-1]
+    assert (last.parts, last.ambiguous_values) == ([(9600 + 39 * 240, 240)], 0)
+
+
+def test_minutes_of_silence_around_a_clear_cost_no_more_than_following_them() -> None:
+    block, minute = 240, 100 * 60
+    compared = 0
+    matches = SampleStore.matches
+
+    def counting(store: SampleStore, position: int, data: bytes) -> bool:
+        nonlocal compared
+        compared += len(data) // 2
+        return matches(store, position, data)
+
+    flow = FlowMatcher()
+    for _ in range(minute):
+        flow.capture(silence(block))
+    flow.clear()
+    for _ in range(minute):
+        flow.capture(silence(block))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SampleStore, "matches", counting)
+        told = sum(len(flow.push(index, silence(block))) for index in range(minute))
+        told += len(flow.finish())
+    assert told == minute
+    assert flow.expected == 2 * minute * block
+    assert compared <= 4 * minute * block
 
 
 @given(st.binary(min_size=0, max_size=400), st.integers(0, 50))

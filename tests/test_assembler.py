@@ -90,6 +90,18 @@ class Trace:
     def clear(self, at_ms: float, source: int = 1) -> None:
         self.put([CLEAR, int(at_ms * MS), source, int(at_ms * MS) + 1000, None])
 
+    def clear_sink(self, at_ms: float) -> None:
+        at_ns = int(at_ms * MS)
+        self.put([MARK, at_ns, "clear", "speech", "returned", at_ns + 1000, None])
+
+    def origins(self) -> dict[int, list[Any]]:
+        """The captured ranges of each push, whenever they were written."""
+        later = {event.push: event.captured for event in self.of(PushMatched)}
+        return {
+            event.push: later[event.push] if event.captured is None else event.captured
+            for event in self.of(FramePushed)
+        }
+
     def blocks(self, at_ms: float, data: bytes, source: int = 1, channels: int = 1) -> None:
         made = frame(data, RATE, channels)
         self.put([BLOCKS, int(at_ms * MS), made, source])
@@ -373,6 +385,93 @@ def test_a_clear_is_written_once_with_both_its_times() -> None:
     trace.tick(20)
     trace.finish(300)
     assert trace.of(QueueCleared) == [QueueCleared(10 * MS, 1, 10 * MS + 1000, None)]
+
+
+def said(trace: Trace, at_ms: int, data: bytes) -> None:
+    for begun in range(0, len(data), 960):
+        trace.capture(at_ms, data[begun : begun + 960])
+
+
+def test_silence_across_a_clear_of_the_sink_goes_to_the_reply_it_was_captured_for() -> None:
+    trace = Trace()
+    said(trace, 0, noise(1, 6000) + bytes(2 * 18_000))
+    for index in range(5):
+        trace.push(10 + 50 * index, noise(1, 6000)[2400 * index : 2400 * (index + 1)])
+    for index in range(5, 15):
+        trace.push(10 + 50 * index, bytes(2400))
+    trace.tick(800)
+    trace.clear_sink(801)
+    trace.clear(802)
+    said(trace, 900, bytes(2 * 9600) + noise(2, 4800))
+    for index in range(8):
+        trace.push(910 + 50 * index, bytes(2400))
+        trace.tick(940 + 50 * index)
+    for index in range(4):
+        trace.push(1310 + 50 * index, noise(2, 4800)[2400 * index : 2400 * (index + 1)])
+    trace.finish(2000)
+    origins = trace.origins()
+    assert [origins[push] for push in range(1, 16)] == [[(1200 * k, 1200)] for k in range(15)]
+    assert [origins[push] for push in range(16, 28)] == [
+        [(24_000 + 1200 * k, 1200)] for k in range(12)
+    ]
+
+
+def test_the_same_tone_twice_goes_to_the_second_reply_where_the_first_was_cleared() -> None:
+    for value in (0, 7000):
+        trace = Trace()
+        tone = np.full(9600, value, np.int16).tobytes()
+        said(trace, 0, tone)
+        trace.clear_sink(5)
+        said(trace, 10, tone)
+        for index in range(8):
+            trace.push(20 + 50 * index, tone[:2400])
+        trace.tick(600)
+        trace.finish(1000)
+        assert trace.origins() == {k + 1: [(9600 + 1200 * k, 1200)] for k in range(8)}
+        ambiguous = trace.of(FramePushed) + trace.of(PushMatched)
+        assert sum(event.ambiguous_samples for event in ambiguous) == 9600
+
+
+def test_what_leaks_past_a_clear_of_the_sink_belongs_to_what_was_cleared() -> None:
+    trace = Trace()
+    said(trace, 0, noise(1, 2400) + bytes(2 * 4800))
+    trace.push(10, noise(1, 2400)[:2400])
+    under_way = trace.push(60, noise(1, 2400)[2400:], end=None)
+    trace.clear_sink(70)
+    end(under_way, "returned", 75)
+    trace.push(80, bytes(2400))
+    said(trace, 90, bytes(2 * 2400) + noise(2, 1200))
+    for index in range(3):
+        trace.push(100 + 50 * index, bytes(2400))
+    trace.push(260, noise(2, 1200))
+    trace.finish(1000)
+    assert list(trace.origins().values()) == [
+        [(0, 1200)],
+        [(1200, 1200)],
+        [(2400, 1200)],
+        [(3600, 1200)],
+        [(7200, 1200)],
+        [(8400, 1200)],
+        [(9600, 1200)],
+    ]
+
+
+def test_a_clear_of_the_source_bounds_when_the_blocks_it_would_have_taken_had_left() -> None:
+    """However late they arrive: what is read after it, and was inside, left before it."""
+    for grouped in (True, False):
+        for cleared in (True, False):
+            trace = Trace(grouped=grouped)
+            data = noise(1, 4800)
+            trace.push(0, data)
+            if cleared:
+                trace.clear(62)
+            trace.blocks(140, data[:2400])
+            trace.blocks(190, bytes(2400))
+            trace.finish(800)
+            (run,) = trace.of(RunSent)
+            assert (run.start_sample, run.samples, run.ambiguous_samples) == (0, 1200, 0)
+            last_ns = 62 * MS + 1000 if cleared else 140 * MS
+            assert (run.at_ns, run.until_ns) == (last_ns - 40 * MS, last_ns + 10 * MS)
 
 
 @settings(max_examples=100, deadline=None)
