@@ -102,9 +102,10 @@ class Calls:
     ) -> Analysis:
         events: list[Event] = [*taps(), *reply(sent_ms=sent_ms)]
         events += [user(90, True), user(300, False)]
-        for at_ms, name in ((pause_ms, "pause"), (clear_ms, "clear"), (resume_ms, "resume")):
-            if at_ms is not None:
-                events.append(mark(at_ms, name))  # type: ignore[arg-type]
+        named = ((pause_ms, "pause"), (clear_ms, "clear"), (resume_ms, "resume"))
+        # The thread that marks writes in the order of its calls.
+        for at_ms, name in sorted((at, name) for at, name in named if at is not None):
+            events.append(mark(at_ms, name))  # type: ignore[arg-type]
         if commit_ms is not None:
             events += commit(commit_ms)
         if source_clear_ms is not None:
