@@ -218,10 +218,11 @@ class Segment:
     unaccounted_samples: int | None
     """``None``: the trace is incomplete, see ``unknown_samples``."""
     unknown_samples: int
-    """Samples whose fate the damaged or cut trace does not show."""
+    """Samples whose fate the trace does not show: it is damaged or cut, or nobody read the wire of
+    their source until they were out."""
     swallowed_samples: int | None
     """Lost although nobody interrupted the speech and it was said to be done; ``None`` as above.
-    Zero for an interrupted speech. The tail is not in it."""
+    Zero for an interrupted speech. Neither the tail nor what is still queued is in it."""
     sent_in_later_segments_samples: int | None
     """Sent after the first frame of the next segment was captured."""
     started_ms: float
