@@ -163,7 +163,9 @@ def gather(trace: Trace) -> Facts:
         resolution.setdefault(boundary, None)
     why: list[str] = []
     if trace.trailer is None:
-        why.append("the trace has no end: the call was killed, its disk was full, or it is still running")
+        why.append(
+            "the trace has no end: the call was killed, its disk was full, or it is still running"
+        )
     why += [
         f"line {problem.line}: {problem.text}" if problem.line else problem.text
         for problem in trace.problems
