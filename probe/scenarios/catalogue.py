@@ -517,7 +517,7 @@ _ALL: Final = (
     ),
     Scenario(
         name="stale-verdict",
-        summary="the model's verdict about an overlap with one reply comes in the middle of another",
+        summary="the model's verdict about an overlap with one reply comes in the next one",
         healthy="the next reply goes on; the verdict was about another",
         note=(
             "LiveKit's own client of the model stops listening when a reply is over; here an "
