@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from probe.cli.sweep_tables import Made, Table
     from reports.findings import Settings
 
-__all__ = ["sweep"]
+__all__ = ["judged", "put", "sweep"]
 
 DEFAULT_PACINGS: Final = ("burst", "realtime")
 INTERRUPTED: Final = 130
@@ -201,7 +201,7 @@ def sweep(
         jobs=at_a_time,
         folder=str(folder),
     )
-    _put(table, output_format)
+    put(table, output_format)
     if stopped:
         return INTERRUPTED
     if table.failed:
@@ -227,7 +227,7 @@ def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: 
     with progress, closing(run(todo, folder, jobs=jobs)) as results:
         task = progress.add_task("sweep", total=len(todo))
         for done in results:
-            made.append(_judged(done, limits))
+            made.append(judged(done, limits))
             said = done.call.cell.scenario.name
             progress.update(task, advance=1, description=f"{said:<24.24}")
             if not console.is_terminal:
@@ -239,7 +239,7 @@ def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: 
                 )
 
 
-def _judged(done: Done, limits: Settings) -> Made:
+def judged(done: Done, limits: Settings) -> Made:
     from probe.cli.sweep_tables import Made
     from reports import analyze
 
@@ -251,7 +251,7 @@ def _judged(done: Done, limits: Settings) -> Made:
         return Made(done.call, None, str(error), done.seconds)
 
 
-def _put(table: Table, output_format: str) -> None:
+def put(table: Table, output_format: str) -> None:
     from probe.cli import sweep_tables
 
     if output_format == "json":
