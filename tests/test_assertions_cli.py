@@ -154,4 +154,4 @@ def test_a_listed_scenario_says_whether_the_build_is_healthy_and_exits_with_0(
 ) -> None:
     arguments = ["run", "programmatic", "--reply-ms", "995", "--at", "300", "--out", str(tmp_path)]
     assert main(arguments) == 0
-    assert "As on a healthy build: " in capsys.readouterr().out
+    assert "As the scenario promises: " in capsys.readouterr().out

@@ -61,6 +61,10 @@ def _ratio(value: float) -> str:
     return f"{value:.2f} x"
 
 
+def _goal(value: float, most: float, text: str) -> str:
+    return text if value <= most else f"{text}, missed"
+
+
 def _print(console: Console, results: dict[str, Any]) -> None:
     machine = results["machine"]
     console.print(
@@ -73,7 +77,7 @@ def _print(console: Console, results: dict[str, Any]) -> None:
             name,
             f"{frames['added_ns'][key] / 1000:.2f}",
             _ratio(frames["probe_over"][key]),
-            "–" if most is None else f"≤ {_ratio(most)}",
+            "–" if most is None else _goal(frames["probe_over"][key], most, f"≤ {_ratio(most)}"),
         ]
         for key, (name, most) in VARIANTS.items()
         if key in frames["added_ns"]
@@ -81,8 +85,8 @@ def _print(console: Console, results: dict[str, Any]) -> None:
     rows.insert(0, ["the probe", f"{frames['added_ns']['probe'] / 1000:.2f}", "", ""])
     _table(
         console,
-        "Added per captured frame (20 ms mono)",
-        ["", "µs over the leaf", "the probe costs", "goal"],
+        "Added per captured frame (20 ms mono), over a leaf that returns at once",
+        ["", "adds, µs", "probe / this", "goal"],
         rows,
     )
     console.print(
@@ -92,18 +96,27 @@ def _print(console: Console, results: dict[str, Any]) -> None:
     )
     wire = results["wire"]
     analysis = results["analysis"]
+    hours = analysis["minutes"] / 60
     _table(
         console,
         "The rest",
         ["", "here", "goal"],
         [
-            ["wire tap, added share of a core", f"{wire['added']:.1%}", "≤ 4 %"],
+            [
+                "wire tap, added share of a core",
+                f"{wire['added']:.1%}",
+                _goal(wire["added"], 0.04, "≤ 4 %"),
+            ],
             [
                 f"analysing a call of {analysis['minutes']:.0f} min",
                 f"{analysis['seconds']:.2f} s",
-                "< 3 s an hour",
+                _goal(analysis["seconds"], 3.0 * hours, f"≤ {3.0 * hours:.2f} s"),
             ],
-            ["peak memory of that", f"{analysis['peak_mb']:.0f} MB", "< 300 MB an hour"],
+            [
+                "peak memory of that",
+                f"{analysis['peak_mb']:.0f} MB",
+                _goal(analysis["peak_mb"], 300, "≤ 300 MB"),
+            ],
             ["events analysed per second", f"{analysis['events_per_second']:,.0f}", "–"],
             ["trace per minute of call", f"{analysis['bytes_per_minute'] / 1000:.0f} kB", "–"],
             [

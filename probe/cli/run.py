@@ -181,5 +181,5 @@ def _report(
 
     title = "Expected"
     if found is not None and listed:
-        title = f"As on a healthy build: {'yes' if expectations.are_met(found) else 'no'}"
+        title = f"As the scenario promises: {'yes' if expectations.are_met(found) else 'no'}"
     show([analysis], "json" if as_json else "terminal", expected=found, expected_title=title)

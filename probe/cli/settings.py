@@ -89,10 +89,19 @@ def gates(given: Sequence[str]) -> list[Gate]:
 def fails(analyses: Sequence[Analysis], forbidden: Sequence[Gate]) -> int:
     """The exit code that the findings make: 3 where something forbidden was found, else 0.
 
-    A rule that was named and could not be judged can't be passed either: that makes 1, with a line
-    on standard error.
+    A rule that was named and could not be judged can't be passed either: that makes 1. Each comes
+    with a line on standard error.
     """
-    if any(gate.fails(analysis) for gate in forbidden for analysis in analyses):
+    failed = False
+    for gate in forbidden:
+        for analysis in analyses:
+            if gate.fails(analysis):
+                failed = True
+                click.echo(
+                    f"sinkprobe: {analysis.trace.path}: found what --fail-on {gate.text} forbids",
+                    err=True,
+                )
+    if failed:
         return FINDINGS_EXIT
     unjudged = False
     for gate in forbidden:
