@@ -9,7 +9,7 @@ from typing import Final
 from reports.explanations import measured
 from reports.findings import RULES, SEVERITIES
 from reports.renderers.page import Page
-from reports.results import Analysis, Finding
+from reports.results import Analysis, Finding, Range
 
 __all__ = ["count", "show"]
 
@@ -97,17 +97,26 @@ def _evidence(finding: Finding) -> Iterator[str]:
             moments.insert(len(shown) // 2, "…")
         yield f"at ms: {', '.join(moments)}"
     if evidence.ranges:
-        ranges = [
-            f"{r.boundary} {r.start_sample} to {r.stop_sample}"
-            for r in evidence.ranges[:SHOWN_RANGES]
-        ]
-        more = len(evidence.ranges) - SHOWN_RANGES
+        joined = _joined(evidence.ranges)
+        ranges = [f"{name} {start} to {stop}" for name, start, stop in joined[:SHOWN_RANGES]]
+        more = len(joined) - SHOWN_RANGES
         yield f"samples: {', '.join(ranges)}{f', and {more} more' if more > 0 else ''}"
     for stall in evidence.stalls:
         yield (
             f"the session's loop stood still for {stall.ms:.0f} ms from {stall.at_ms:.1f} ms: "
             "times around it are late by up to that"
         )
+
+
+def _joined(ranges: Sequence[Range]) -> list[tuple[str, int, int]]:
+    """Boundary, start and stop; ranges without a hole between them are one."""
+    joined: list[tuple[str, int, int]] = []
+    for r in ranges:
+        if joined and joined[-1][0] == r.boundary and joined[-1][2] == r.start_sample:
+            joined[-1] = (r.boundary, joined[-1][1], r.stop_sample)
+        else:
+            joined.append((r.boundary, r.start_sample, r.stop_sample))
+    return joined
 
 
 def _not_judged(page: Page, analysis: Analysis) -> None:

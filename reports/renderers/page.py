@@ -8,7 +8,21 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Page"]
+__all__ = ["Page", "printable", "shortened"]
+
+
+def printable(text: str) -> str:
+    """A user's text on one line: runs of white space are a space, what can't be shown is a ``?``.
+
+    An escape sequence in a trace must not reach the terminal.
+    """
+    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+
+
+def shortened(text: str, characters: int) -> str:
+    """A user's text, printable and no longer than this."""
+    text = printable(text)
+    return text if len(text) <= characters else text[: characters - 1] + "…"
 
 
 class Page:

@@ -13,8 +13,8 @@ from typing import Final
 
 from reports.explanations import amount_text, measured
 from reports.renderers import findings
-from reports.renderers.page import Page
-from reports.results import Analysis, BargeIn, Leak, Segment
+from reports.renderers.page import Page, printable, shortened
+from reports.results import Analysis, BargeIn, Leak, Moment, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
 from reports.units import samples_ms
 
@@ -23,6 +23,9 @@ __all__ = ["render"]
 DASH: Final = "–"
 SHOWN_SEGMENTS: Final = 6
 SHOWN_LINES: Final = 6
+SHOWN_BOOKMARKS: Final = 12
+"""Of one barge-in."""
+BOOKMARK_CHARACTERS: Final = 48
 
 _CAUSES: Final = {
     "not-stopped": "no pause and no clear had come yet",
@@ -151,7 +154,7 @@ def _heading(page: Page, analysis: Analysis) -> None:
         for name in ("livekit_agents", "livekit")
         if name in trace.runtime
     ]
-    labels = [f"{name}={value}" for name, value in trace.labels.items()]
+    labels = [f"{printable(name)}={printable(value)}" for name, value in trace.labels.items()]
     if versions or labels:
         page.paragraph(", ".join(versions + labels))
     counted = [
@@ -166,6 +169,7 @@ def _heading(page: Page, analysis: Analysis) -> None:
         reasons = [f"{b} ({trace.missing.get(b, 'never tapped')})" for b in gone]
         tapped += f"; not counted: {', '.join(reasons)}"
     page.paragraph(tapped)
+    page.paragraph("times are ms since the trace began, except where a list counts from elsewhere")
 
 
 def _single(page: Page, analysis: Analysis) -> None:
@@ -176,12 +180,13 @@ def _single(page: Page, analysis: Analysis) -> None:
         _key_figures(page, analysis, barge_in)
     findings.show(page, analysis, analysis.findings)
     for barge_in in analysis.barge_ins:
-        _details(page, barge_in)
+        _details(page, analysis, barge_in)
+    _unplaced_bookmarks(page, analysis)
     _swallowed(page, analysis.segments)
     _control(page, analysis)
     _balance(page, analysis, analysis.segments)
     _losses(page, analysis.segments)
-    _claims(page, analysis.segments)
+    _claims(page, analysis, analysis.segments)
 
 
 def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
@@ -196,11 +201,12 @@ def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
         page.title(f"No barge-in on segment {index}")
     findings.show(page, analysis, [f for f in analysis.findings if f.segment == index])
     for barge_in in mine:
-        _details(page, barge_in)
+        _details(page, analysis, barge_in)
+    _unplaced_bookmarks(page, analysis)
     _swallowed(page, segments)
     _balance(page, analysis, segments)
     _losses(page, segments)
-    _claims(page, segments)
+    _claims(page, analysis, segments)
     _order(page, segments[0])
 
 
@@ -238,7 +244,12 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     page.paragraph(barge_in.explanation)
     page.line()
     if barge_in.leaked is not None:
-        page.fact("stop time", _ms(barge_in.stop_ms), "verdict to last sample sent")
+        silent = barge_in.stop_ms == 0 and sent is not None and sent.samples == 0
+        page.fact(
+            "stop time",
+            _ms(barge_in.stop_ms),
+            "already silent" if silent else "verdict to last sample sent",
+        )
         page.fact("remaining", amount_text(barge_in.remaining), "of the reply, at the verdict")
     _also_sent(page, "sent since pause", barge_in.after_pause, "audio since the gate closed")
     _also_sent(
@@ -253,12 +264,12 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         )
 
 
-def _details(page: Page, barge_in: BargeIn) -> None:
+def _details(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     if barge_in.causes:
         page.title("Why it was sent after the verdict")
         for cause in barge_in.causes:
             page.fact(cause.cause, measured(cause.samples, cause.ms), _CAUSES[cause.cause])
-    _story(page, barge_in)
+    _story(page, analysis, barge_in)
     _timeline(page, barge_in)
 
 
@@ -269,19 +280,59 @@ def _also_sent(
         page.fact(name, amount_text(leaks.get("sent")), meaning)
 
 
-def _story(page: Page, barge_in: BargeIn) -> None:
-    zero = barge_in.verdict_ms
-    title = "In order, ms from the verdict"
-    if zero is None:
-        zero = barge_in.pause_ms if barge_in.pause_ms is not None else barge_in.onset_ms
-        title = f"In order, ms from the {'onset' if barge_in.pause_ms is None else 'pause'}"
+def _zero(barge_in: BargeIn) -> tuple[float, str] | None:
+    """The instant a barge-in's story counts from, and what it is."""
+    instants = (
+        (barge_in.verdict_ms, "verdict"),
+        (barge_in.pause_ms, "pause"),
+        (barge_in.onset_ms, "onset"),
+    )
+    return next(((at_ms, name) for at_ms, name in instants if at_ms is not None), None)
+
+
+def _story(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
+    zero = _zero(barge_in)
     if zero is None:
         return
-    page.title(title)
-    for moment in barge_in.story:
+    page.title(f"In order, ms from the {zero[1]}")
+    bookmarks = [m for m in analysis.trace.bookmarks if _told_with(analysis, m) is barge_in]
+    shown = [
+        Moment(f"bookmark: {shortened(m.event, BOOKMARK_CHARACTERS)}", m.at_ms)
+        for m in bookmarks[:SHOWN_BOOKMARKS]
+    ]
+    for moment in sorted((*barge_in.story, *shown), key=lambda m: m.at_ms):
         event = f"{moment.event}  = the verdict" if moment.verdict else moment.event
-        after = round(moment.at_ms - zero, 1) + 0.0  # no minus before a zero
+        after = round(moment.at_ms - zero[0], 1) + 0.0  # no minus before a zero
         page.line(f"  {after:>+10.1f}  {event}", "bold" if moment.verdict else "")
+    if len(bookmarks) > SHOWN_BOOKMARKS:
+        more = len(bookmarks) - SHOWN_BOOKMARKS
+        page.paragraph(f"and {more} more bookmarks (--format json)")
+
+
+def _told_with(analysis: Analysis, bookmark: Moment) -> BargeIn | None:
+    """The barge-in in whose story a bookmark falls, else the nearest one with a story."""
+
+    def distance(barge_in: BargeIn) -> float:
+        times = [moment.at_ms for moment in barge_in.story]
+        return max(min(times) - bookmark.at_ms, bookmark.at_ms - max(times), 0)
+
+    told = [b for b in analysis.barge_ins if b.story and _zero(b) is not None]
+    return min(told, key=distance, default=None)
+
+
+def _unplaced_bookmarks(page: Page, analysis: Analysis) -> None:
+    """Those of a trace without a barge-in to tell them with."""
+    _bookmarks(page, [m for m in analysis.trace.bookmarks if _told_with(analysis, m) is None])
+
+
+def _bookmarks(page: Page, bookmarks: Sequence[Moment]) -> None:
+    if not bookmarks:
+        return
+    page.title("Bookmarks, ms since the trace began")
+    for moment in bookmarks[:SHOWN_BOOKMARKS]:
+        page.line(f"  {moment.at_ms:>12.1f}  {shortened(moment.event, BOOKMARK_CHARACTERS)}")
+    if len(bookmarks) > SHOWN_BOOKMARKS:
+        page.paragraph(f"and {len(bookmarks) - SHOWN_BOOKMARKS} more (--format json)")
 
 
 def _timeline(page: Page, barge_in: BargeIn) -> None:
@@ -422,7 +473,15 @@ def _table(page: Page, analysis: Analysis, columns: Sequence[Segment | None]) ->
         ("unknown", 0, "unknown_samples"),
     ]
     # These are zero in a healthy call; the JSON report always has them.
-    seldom = [row for row in extra if any(_figure(analysis, column, row[2]) for column in columns)]
+    every = [*columns, *analysis.segments, None]
+    seldom = [
+        row
+        for row in extra
+        if any(
+            _figure(analysis, column, row[2])
+            for column in (every if row[0] == "inherited" else columns)
+        )
+    ]
     for name, indent, field in (*rows, *seldom):
         cells = []
         for column in columns:
@@ -451,6 +510,9 @@ def _figure(analysis: Analysis, column: Segment | None, field: str) -> int | Non
     if field in ("captured", "pushed", "sent"):
         amount = getattr(column, field)
         return None if amount is None else amount.samples
+    if field == "inherited_samples" and column.partial and not column.inherited_samples:
+        # Some was inside, and how much of it was this segment's can't be told.
+        return None if analysis.totals.inherited_samples else 0
     figure: int | None = getattr(column, field)
     return figure
 
@@ -481,8 +543,8 @@ def _losses(page: Page, segments: Iterable[Segment]) -> None:
         page.paragraph(f"and {len(losses) - SHOWN_LINES} more (--segment N, or --format json)")
 
 
-def _claims(page: Page, segments: Iterable[Segment]) -> None:
-    claims = [s for s in segments if s.claimed_position_ms is not None]
+def _claims(page: Page, analysis: Analysis, segments: Iterable[Segment]) -> None:
+    claims = [s for s in segments if s.claimed_position_ms is not None or s.partial]
     if not claims:
         return
     page.title("What the framework says was played, and what was sent")
@@ -492,19 +554,39 @@ def _claims(page: Page, segments: Iterable[Segment]) -> None:
             f"sent {_ms(segment.sent_position_ms)}, last sent sample at "
             f"{_ms(segment.last_sent_position_ms)} of the captured audio"
         )
+        _under_way(page, analysis, segment)
     if len(claims) > SHOWN_LINES:
         page.paragraph(f"and {len(claims) - SHOWN_LINES} more (--segment N, or --format json)")
 
 
+def _under_way(page: Page, analysis: Analysis, segment: Segment) -> None:
+    """Of a partial segment: that its beginning is in no figure."""
+    if not segment.partial:
+        return
+    samples, where = segment.inherited_samples, "inside already"
+    # What was pushed before its first captured frame is in the total only.
+    if sum(s.partial for s in analysis.segments) == 1:
+        samples = analysis.totals.inherited_samples
+    elif not samples and analysis.totals.inherited_samples:
+        samples, where = analysis.totals.inherited_samples, "inside already, in the whole trace,"
+    inside = measured(samples, _length(analysis, segment, samples))
+    page.paragraph(
+        f"segment {segment.index} was under way when the probe came: {inside} {where} are "
+        "inherited and in no balance; what was sent before is not known",
+        2,
+        "yellow",
+    )
+
+
 def _order(page: Page, segment: Segment) -> None:
     page.title("Marks of the sink, ms since the trace began")
-    page.line(f"  {segment.started_ms:>12.1f}  first frame captured")
-    for mark in segment.order:
-        page.line(f"  {mark.at_ms:>12.1f}  {mark.mark}")
+    marks = [(segment.started_ms, "first frame captured")]
+    marks += [(mark.at_ms, mark.mark) for mark in segment.order]
     if segment.finished_ms is not None:
-        page.line(f"  {segment.finished_ms:>12.1f}  reported as finished")
-    for gap in segment.gaps:
-        page.line(f"  {gap.at_ms:>12.1f}  gap in the sent audio, {gap.ms:.1f} ms")
+        marks.append((segment.finished_ms, "reported as finished"))
+    marks += [(gap.at_ms, f"gap in the sent audio, {gap.ms:.1f} ms") for gap in segment.gaps]
+    for at_ms, text in sorted(marks, key=lambda mark: mark[0]):
+        page.line(f"  {at_ms:>12.1f}  {text}")
 
 
 # --- Several barge-ins or traces -----------------------------------------------------------------
@@ -539,9 +621,13 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
         _swallowed(page, analyses[0].segments)
         _control(page, analyses[0])
         _balance(page, analyses[0], analyses[0].segments)
+        for segment in analyses[0].segments:
+            _under_way(page, analyses[0], segment)
         _losses(page, analyses[0].segments)
+        _bookmarks(page, analyses[0].trace.bookmarks)
     page.line()
-    page.paragraph("Details of one: --segment N, N as in the column seg.", 0, "dim")
+    how = "--segment N" if len(analyses) == 1 else "sinkprobe report TRACE --segment N"
+    page.paragraph(f"Details of one: {how}, N as in the column seg.", 0, "dim")
 
 
 def _names(analyses: Sequence[Analysis]) -> dict[str, str]:
