@@ -44,6 +44,7 @@ from reports.results import (
     Moment,
     Outcome,
     Survivor,
+    Unseen,
     VerdictKind,
 )
 from reports.units import instant_ms, samples_ms, time_ms
@@ -391,6 +392,15 @@ class _Finder:
         pushed, unseen = ledger.sums.pushed[mine].sum(), ledger.sums.unseen[mine].sum()
         return bool(pushed and pushed == unseen)
 
+    def _unseen(self, speech: str, since_ns: int) -> Unseen:
+        """Why it is not known what was sent of a speech from an instant on."""
+        bounded = self.ledger.bounded_ns
+        if "sent" not in self.ledger.tapped:
+            return "unread"
+        if bounded is not None and since_ns >= bounded:
+            return "bounded"
+        return "under-way" if speech == self.under_way else "unread"
+
     # --- One barge-in ----------------------------------------------------------------------------
 
     def _barge_in(self, attempt: _Attempt, of_speech: Sequence[_Attempt]) -> BargeIn:
@@ -424,6 +434,9 @@ class _Finder:
             segment=segment + 1 if segment >= 0 else None,
             speech_id=speech,
             partial=speech == self.under_way,
+            unseen=None
+            if verdict is None or sent_leak is not None
+            else self._unseen(speech, verdict),
             onset_ms=instant_ms(attempt.onset_ns),
             pause_ms=instant_ms(attempt.pause_ns),
             verdict_ms=instant_ms(verdict),

@@ -16,6 +16,12 @@ _DECIDED = {
     "programmatic": "a call from code",
 }
 
+_UNSEEN = {
+    "under-way": "part of it was in the source already",
+    "bounded": "the file of the trace had reached its bound by then",
+    "unread": "nobody read the wire",
+}
+
 _WHY = {
     "not-stopped": "{} before anything had stopped the sink",
     "queue-played-on": "{} from the source's queue, which plays on behind a closed gate",
@@ -54,8 +60,7 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
     elif barge_in.outcome == "finished":
         sentences.append("Nothing of the speech was left to stop.")
     elif sent is None:
-        why = "part of it was in the source already" if barge_in.partial else "nobody read the wire"
-        sentences.append(f"What was sent after it is not known: {why}.")
+        sentences.append(f"What was sent after it is not known: {_unseen(barge_in)}.")
     elif sent.samples == 0:
         sentences.append("Nothing of the speech was sent after it.")
     else:
@@ -70,6 +75,10 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
                 "after the clear and went out."
             )
     return " ".join(sentences)
+
+
+def _unseen(barge_in: BargeIn) -> str:
+    return _UNSEEN[barge_in.unseen or "unread"]
 
 
 def _decision(barge_in: BargeIn) -> str:
@@ -90,9 +99,9 @@ def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -
     verdict = barge_in.verdict_ms or 0.0
     of = "" if barge_in.remaining is None else f" of {amount_text(barge_in.remaining)}"
     went = (
-        f"{amount_text(sent)}{of} that remained of the reply went out after a confirmed verdict"
+        f"{amount_text(sent)}{of} that remained of the reply went out after the verdict"
         if sent is not None
-        else "how much of the reply went out after the verdict is not known"
+        else "how much of the reply went out after the verdict is not known: " + _unseen(barge_in)
     )
     if barge_in.resume_ms is None:
         return [
@@ -104,14 +113,17 @@ def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -
     ]
     timeout = options.get("false_interruption_timeout_s")
     limit = f" (false_interruption_timeout {timeout} s)" if timeout is not None else ""
+    followed = any(m.at_ms <= barge_in.resume_ms for m in transcripts)
+    model = barge_in.verdict_kind == "overlap"
+    decided = "The model had decided" if model else "That had been decided"
     came = (
         "Although a final transcript came after it, "
-        if any(m.at_ms <= barge_in.resume_ms for m in transcripts)
-        else f"No final transcript confirmed it before the timeout{limit}, and "
+        if followed
+        else f"{decided}, and no final transcript followed before the timeout{limit}: "
     )
     return [
         f"{came}the gate was opened again at {barge_in.resume_ms:.1f} ms, "
-        f"{barge_in.resume_ms - verdict:.1f} ms after the verdict: the speech went on.",
+        f"{barge_in.resume_ms - verdict:.1f} ms after the verdict, and the speech went on.",
         f"So {went}.",
         "This is no accident of timing: the build let its own verdict lapse, and would do so "
         "every time it takes this path.",

@@ -66,6 +66,10 @@ Outcome = Literal["committed", "resumed", "finished", "ignored"]
 LeakCause = Literal["not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed"]
 Severity = Literal["info", "warning", "error"]
 Unit = Literal["ms", "samples", "%", "count"]
+Unseen = Literal["under-way", "bounded", "unread"]
+"""Why the wire does not tell: the probe came when the audio was in the source already, the file had
+reached its bound, or nobody read the wire."""
+
 LeakSurvival = Literal["survived-clear", "pushed-late", "rest-of-long-frame"]
 LossCause = Literal[
     "refused", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
@@ -317,6 +321,8 @@ class BargeIn:
     story: tuple[Moment, ...]
     explanation: str
     """What happened, in words."""
+    unseen: Unseen | None = None
+    """Why it is not known what was sent after the verdict; ``None``: it is, or no verdict came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -470,6 +476,10 @@ class Finding:
     message: str
     """One plain sentence."""
     evidence: Evidence
+    cause: str = ""
+    """What brought it about, as far as the trace tells; else what usually does."""
+    remedy: str = ""
+    """What to do about that."""
 
 
 @dataclass(frozen=True, slots=True)

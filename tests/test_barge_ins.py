@@ -293,7 +293,8 @@ def test_a_confirmed_verdict_that_is_let_lapse_says_so_and_counts_the_whole_rest
     assert "150.0 ms" in text
     assert "250.0 ms" in text
     assert "360.0 ms (8640 samples) of 360.0 ms (8640 samples)" in text
-    assert "No final transcript" in text
+    assert "The model had decided, and no final transcript followed" in text
+    assert "confirmed" not in text
     assert "false_interruption_timeout 0.1 s" in text
     assert "no accident of timing" in text
 

@@ -135,7 +135,8 @@ def test_a_verdict_that_was_let_lapse_is_told_in_words(
     report(write(tmp_path / "call.jsonl", barge_in_call(resumes=True)))
     out = " ".join(capsys.readouterr().out.split())
     assert "overlap verdict, outcome resumed" in out
-    assert "went out after a confirmed verdict" in out
+    assert "The model had decided, and no final transcript followed" in out
+    assert "went out after the verdict" in out
     assert "no accident of timing" in out
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from probe.trace.events import Faulted, SizeBounded
 from reports import Analysis, Finding, analyze
+from reports.findings import RULES, SEVERITIES
 from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
 from tests.report_traces import header, write
 
@@ -83,6 +84,12 @@ def test_what_was_sent_after_a_clear_is_told_apart(tmp_path: Path, how: str) -> 
     survivors = analysis.barge_ins[0].survivors
     assert survivors is not None
     assert [(s.how, s.samples) for s in survivors] == [(how, 960)]
+    says = {
+        "survived-clear": "A push was under way",
+        "pushed-late": "went on pushing",
+        "rest-of-long-frame": "longer than its queue",
+    }
+    assert says[how] in the(analysis, "leak-after-verdict").cause
 
 
 def test_parts_of_several_causes_add_up_to_the_leak(tmp_path: Path) -> None:
@@ -95,6 +102,43 @@ def test_parts_of_several_causes_add_up_to_the_leak(tmp_path: Path) -> None:
         "clear-pending": 1440,
     }
     assert evidence.samples == 2400
+
+
+def test_a_leak_has_the_cause_and_remedy_of_its_largest_part(tmp_path: Path) -> None:
+    played_on = the(barge_in(plays_on=50).analysis(tmp_path), "leak-after-verdict")
+    assert "gate" in played_on.cause
+    assert "when the gate closes" in played_on.remedy
+    call = HandCall().created(0).capture(1, 500).started(1.5).push(2, 500).mark(3, "flush")
+    call.send(10, 190).user(150, True).mark(200, "pause").overlap(205).user(300, False)
+    call.mark(900, "resume").false_alarm(901).send(910, 310)
+    call.finished(1221, 500).item(1222).done(1223)
+    resumed = the(call.analysis(tmp_path), "leak-after-verdict")
+    assert "opened again" in resumed.cause
+    assert "queue" not in resumed.remedy
+    assert "false-interruption timer" in resumed.remedy
+
+
+def test_a_finding_without_a_cause_of_its_own_has_its_rules(tmp_path: Path) -> None:
+    call = HandCall().created(0).capture(1, 200).push(2, 200).mark(3, "flush").send(10, 200)
+    call.finished(212, 200).finished(213, 200).done(214)
+    extra = the(call.analysis(tmp_path), "extra-finish")
+    assert (extra.cause, extra.remedy) == (
+        RULES["extra-finish"].cause,
+        RULES["extra-finish"].remedy,
+    )
+
+
+# --- Severities ----------------------------------------------------------------------------------
+
+
+def test_the_listed_severity_says_what_the_findings_are(tmp_path: Path) -> None:
+    assert RULES["leak-after-verdict"].severity == "warning, error above serious-ms"
+    for serious, severity in ((200, "warning"), (40, "error")):
+        settings = {"leak-after-verdict": {"serious-ms": float(serious)}}
+        analysis = barge_in(plays_on=50).analysis(tmp_path, settings=settings)
+        assert the(analysis, "leak-after-verdict").severity == severity
+    for rule in RULES.values():
+        assert rule.severity.split(",")[0] in SEVERITIES
 
 
 # --- Stalls ---------------------------------------------------------------------------------------
@@ -238,6 +282,25 @@ def test_amounts_are_not_judged_where_the_trace_lost_something(
     reasons = {n.rule: n.reason for n in analysis.not_judged}
     assert says in reasons["leak-after-verdict"]
     assert "late-frames" not in reasons
+    for rule in RULES.values():
+        if rule.from_absence:
+            assert says in reasons[rule.name]
+
+
+def test_a_finish_whose_segment_lies_behind_the_bound_is_not_one_too_many(tmp_path: Path) -> None:
+    call = reply(HandCall())
+    call.add(SizeBounded(at(900))).created(990, "s2").mark(1200, "flush", "s2")
+    analysis = call.finished(1400, 200, "s2").done(1401, "s2").analysis(tmp_path)
+    assert rules(analysis) == set()
+    assert "bound" in {n.rule: n.reason for n in analysis.not_judged}["extra-finish"]
+
+
+def test_a_bounded_trace_says_so_where_the_leak_is_not_known(tmp_path: Path) -> None:
+    call = barge_in(plays_on=50).add(SizeBounded(at(120)))
+    (found,) = call.analysis(tmp_path).barge_ins
+    assert found.unseen == "bounded"
+    assert "the file of the trace had reached its bound by then" in found.explanation
+    assert "nobody read the wire" not in found.explanation
 
 
 def test_a_call_without_a_session_leaves_its_rules_unjudged(tmp_path: Path) -> None:

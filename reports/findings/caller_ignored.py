@@ -108,7 +108,7 @@ RULE = Rule(
         "Check the option the reason names; with no reason given, see where the session decides "
         "on audio activity, and whether its VAD saw the caller at all."
     ),
-    needs=("sent", "session"),
+    needs=("sent", "session", "every event"),
     figure="audio sent over the caller",
     unit="ms",
     judge=_judge,

@@ -68,7 +68,7 @@ RULE = Rule(
         "task that died."
     ),
     remedy="See what capture_frame of the sink awaits before and after it pushes.",
-    needs=("captured",),
+    needs=("captured", "every event"),
     figure="how long the capture took with the gate open",
     unit="ms",
     judge=_judge,

@@ -94,14 +94,22 @@ class Case:
         return self.trace.header.missing
 
     @cached_property
-    def doubt(self) -> str | None:
-        """Why amounts of audio can't be judged by this trace; ``None``: they can be.
+    def gaps(self) -> str | None:
+        """Why something that is not in the trace may have happened all the same: it is damaged,
+        lost events, or reached its bound. ``None``: what it shows is all there was.
 
-        A trace that was merely cut can: what it shows is true as far as it goes.
+        A trace that was merely cut is whole as far as it goes.
         """
         for reason in self.ledger.incomplete:
             if not reason.startswith("the trace has no end"):
                 return f"the trace is incomplete: {reason}"
+        return None
+
+    @cached_property
+    def doubt(self) -> str | None:
+        """Why amounts of audio can't be judged by this trace; ``None``: they can be."""
+        if self.gaps is not None:
+            return self.gaps
         if self.ledger.total["unaccounted"]:
             return f"{self.ledger.total['unaccounted']} samples are unaccounted for"
         return None

@@ -44,7 +44,7 @@ RULE = Rule(
         "The base class logs and swallows it, or takes it for the next segment's, which then "
         "counts as over before it was played; see who calls on_playback_finished."
     ),
-    needs=("captured",),
+    needs=("captured", "every event"),
     figure="finishes too many",
     unit="count",
     judge=_judge,

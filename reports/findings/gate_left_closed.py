@@ -59,14 +59,14 @@ def _over(case: Case, row: int, done: int | None) -> int | None:
 
 RULE = Rule(
     name="gate-left-closed",
-    severity="error",
+    severity="warning, error where segments met it",
     looks_for=plain(__doc__),
     cause="The speech ended while it was paused, and nobody was left to resume the sink.",
     remedy=(
         "Resume the sink whenever a paused speech ends, whichever way; see what the session does "
         "with its paused speech when that is done or cleared."
     ),
-    needs=("captured", "session", "pause"),
+    needs=("captured", "session", "pause", "every event"),
     figure="how long the gate stayed closed",
     unit="ms",
     judge=_judge,

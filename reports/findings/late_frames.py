@@ -65,7 +65,7 @@ def _sent(case: Case, speech: str, captured: int) -> int:
 
 RULE = Rule(
     name="late-frames",
-    severity="error",
+    severity="error, warning where none was sent",
     looks_for=plain(__doc__),
     cause=(
         "The task that forwards the TTS to the sink is cancelled some steps after the commit, or "

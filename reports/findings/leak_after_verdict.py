@@ -12,6 +12,51 @@ from reports.results import BargeIn, Part, Range
 
 __all__ = ["RULE"]
 
+_WHY = {
+    "not-stopped": (
+        "The session decides before it acts: when this was sent, neither a pause nor a clear had "
+        "reached the sink.",
+        "See what the session awaits between the verdict and the clear of its output, such as a "
+        "stream that is slow to close; loop-blocked, where it is beside this, says what held it.",
+    ),
+    "queue-played-on": (
+        "A pause only closes the sink's gate: up to 200 ms in the source's queue play on until the "
+        "next frame arrives at it.",
+        "Clear the source's queue when the gate closes; see pause of the room output.",
+    ),
+    "clear-pending": (
+        "The sink was cleared and the source was not yet: a task of the sink's own does that "
+        "later, or nothing does.",
+        "Clear the source within clear_buffer of the sink, before anything is awaited; see "
+        "clear_buffer of the room output and the task that waits for playout.",
+    ),
+    "after-clear: survived-clear": (
+        "A push was under way when the source was cleared: its samples reached the queue after "
+        "the clear, which did not take them.",
+        "Wait for the push that is under way, or cancel it, before the source is cleared, or clear "
+        "once more after it; see what forwards frames in the room output.",
+    ),
+    "after-clear: pushed-late": (
+        "The sink went on pushing frames of the speech when its source had been cleared already.",
+        "Stop what forwards frames, and drop what waits in it, before the source is cleared; see "
+        "clear_buffer of the room output.",
+    ),
+    "after-clear: rest-of-long-frame": (
+        "The source takes a frame longer than its queue in pieces: a clear takes the piece that is "
+        "queued, and the rest of the frame comes after it.",
+        "Push frames shorter than the source's queue; split what the TTS delivers before it is "
+        "captured.",
+    ),
+    "resumed": (
+        "The gate was opened again after the verdict and the speech went on, by a "
+        "false-interruption timeout or a resume for the next reply.",
+        "See what resumed the sink: the false-interruption timer has to end with the verdict, and "
+        "an interrupted speech be cleared before its sink is resumed. See resumed-after-verdict "
+        "or resume-before-clear beside this.",
+    ),
+}
+"""Cause and remedy by the largest part of a leak."""
+
 
 def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
     """Causes of the leak, with what was sent after a clear told apart by how it escaped."""
@@ -40,6 +85,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         parts = _parts(barge_in)
         main = max(parts, key=lambda part: part.samples)
+        cause, remedy = _WHY[main.cause]
         share = "all" if main.samples == leak.samples else measured(main.samples, main.ms)
         what = "speech" if barge_in.outcome == "resumed" else "interrupted speech"
         yield Found(
@@ -58,12 +104,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             moments=tuple((at_ns(m.at_ms), m.event) for m in barge_in.story),
             facts={"verdict": barge_in.verdict_kind, "stop_ms": barge_in.stop_ms},
             severity="error" if whole > limits["serious-ms"] else "warning",
+            cause=cause,
+            remedy=remedy,
         )
 
 
 RULE = Rule(
     name="leak-after-verdict",
-    severity="error",
+    severity="warning, error above serious-ms",
     looks_for=plain(__doc__),
     cause=(
         "A pause only closes the sink's gate: up to 200 ms in the source's queue play on until "

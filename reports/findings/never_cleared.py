@@ -55,7 +55,7 @@ RULE = Rule(
         "Every way out of an interrupted reply has to call clear_buffer on the sink; see where "
         "the session forwards audio and handles the interruption."
     ),
-    needs=("captured", "pushed", "sent", "session"),
+    needs=("captured", "pushed", "sent", "session", "every event"),
     figure="audio of the speech left at the verdict",
     unit="ms",
     judge=_judge,

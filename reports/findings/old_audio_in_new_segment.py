@@ -78,7 +78,7 @@ def _block(case: Case, old: Crossed) -> int:
 
 RULE = Rule(
     name="old-audio-in-new-segment",
-    severity="error",
+    severity="error, warning where not interrupted",
     looks_for=plain(__doc__),
     cause=(
         "The source was not cleared, or frames that waited in the sink were pushed only when the "

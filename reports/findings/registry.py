@@ -129,6 +129,9 @@ def _lacks(case: Case, rule: Rule) -> str | None:
         elif need == "balance":
             if case.doubt is not None:
                 return case.doubt
+        elif need == "every event":
+            if case.gaps is not None:
+                return case.gaps
         elif need == "session":
             if not case.has_session:
                 return "the trace shows no events of a session"
@@ -140,9 +143,11 @@ def _lacks(case: Case, rule: Rule) -> str | None:
 def _finding(case: Case, rule: Rule, found: Found) -> Finding:
     return Finding(
         rule=rule.name,
-        severity=found.severity or rule.severity,
+        severity=next(s for s in SEVERITIES if s == (found.severity or rule.severity)),
         segment=found.segment,
         message=found.message,
+        cause=found.cause or rule.cause,
+        remedy=found.remedy or rule.remedy,
         evidence=Evidence(
             figure=Figure(round(found.figure, 3), rule.unit),
             samples=found.samples,

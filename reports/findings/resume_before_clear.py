@@ -64,7 +64,7 @@ def _parked(case: Case, speech: Speech, at: int) -> int:
 
 RULE = Rule(
     name="resume-before-clear",
-    severity="error",
+    severity="error, warning where nothing was pushed",
     looks_for=plain(__doc__),
     cause=(
         "The session resumes the sink when the next reply begins, or when a timeout ends the "

@@ -19,13 +19,16 @@ Need = Literal[
     "pushed",
     "sent",
     "balance",
+    "every event",
     "session",
     "pause",
     "playback_started",
     "overlapping_speech",
 ]
-"""What a rule can't do without: a boundary, a balance that adds up, the session's events (who
-speaks, who interrupts whom), or a signal that older releases lack."""
+"""What a rule can't do without: a boundary, a balance that adds up, a trace in which nothing
+is missing before its end (for rules that conclude from a frame, a mark or a report that is not
+there), the session's events (who speaks, who interrupts whom), or a signal that older releases
+lack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,10 @@ class Found:
     facts: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity | None = None
     """Where it is not the rule's own."""
+    cause: str = ""
+    """Where it is known better than what usually brings the rule's findings about."""
+    remedy: str = ""
+    """The same of the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +70,9 @@ class Rule:
     """One way the audio goes wrong."""
 
     name: str
-    severity: Severity
-    """The worst it finds; a single finding may be milder."""
+    severity: str
+    """As it is listed: a severity or, where findings differ, which of them has which; then every
+    finding names its own."""
     looks_for: str
     cause: str
     """What usually brings it about."""

@@ -62,7 +62,7 @@ RULE = Rule(
         "Every captured segment needs exactly one on_playback_finished, whichever way it ends; "
         "see flush and clear_buffer of the sink."
     ),
-    needs=("captured",),
+    needs=("captured", "every event"),
     figure="how long no finish came",
     unit="ms",
     judge=_judge,

@@ -90,7 +90,7 @@ RULE = Rule(
         "Shield what the sink waits for from the cancellation of a capture; see capture_frame of "
         "the room output and its future of the subscription."
     ),
-    needs=("captured",),
+    needs=("captured", "every event"),
     figure="captures that failed",
     unit="count",
     judge=_judge,

@@ -59,7 +59,7 @@ RULE = Rule(
         "Compare captured and sent of the segment: nothing captured is the TTS, nothing pushed "
         "the sink's gate, nothing sent the source."
     ),
-    needs=("sent", "session"),
+    needs=("sent", "session", "every event"),
     figure="silence while the state said speaking",
     unit="ms",
     judge=_judge,

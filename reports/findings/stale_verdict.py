@@ -79,7 +79,7 @@ RULE = Rule(
         "Compare overlap_started_at of the event with the start of the current speech before it "
         "is applied; see the handler of the interruption model's verdict."
     ),
-    needs=("captured", "session", "overlapping_speech"),
+    needs=("captured", "session", "overlapping_speech", "every event"),
     figure="how long before the speech the overlap began",
     unit="ms",
     judge=_judge,

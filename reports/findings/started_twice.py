@@ -42,7 +42,7 @@ RULE = Rule(
         "Latency and state are reckoned from this event; see where the sink reports "
         "on_playback_started and what a pause resets."
     ),
-    needs=("captured", "playback_started"),
+    needs=("captured", "playback_started", "every event"),
     figure="starts of one segment",
     unit="count",
     judge=_judge,

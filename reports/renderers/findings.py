@@ -22,20 +22,27 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def show(page: Page, analysis: Analysis, findings: Sequence[Finding]) -> None:
-    """Findings of one trace, worst first, each rule's cause and remedy once."""
+    """Findings of one trace, worst first, each cause and remedy once."""
     page.title(f"Findings: {_counted(findings)}")
     if not findings:
         page.line("  nothing that the rules look for was found", "green")
-    for (severity, rule), group in groupby(findings, key=lambda f: (f.severity, f.rule)):
+    told: set[tuple[str, str, str]] = set()
+    for _, group in groupby(findings, key=lambda f: (f.severity, f.rule)):
         of_rule = list(group)
-        for finding in of_rule[:SHOWN_FINDINGS]:
+        shown = of_rule[:SHOWN_FINDINGS]
+        for nth, finding in enumerate(shown):
             _finding(page, finding)
-        if len(of_rule) > SHOWN_FINDINGS:
-            page.paragraph(f"and {len(of_rule) - SHOWN_FINDINGS} more (--format json)", 4)
-        # A rule that finds milder things too has its cause with the first of them.
-        if not any(f.rule == rule for f in findings if _is_worse(f, severity)):
-            page.paragraph(f"usual cause: {RULES[rule].cause}", 4, "dim")
-            page.paragraph(f"remedy: {RULES[rule].remedy}", 4, "dim")
+            last = nth + 1 == len(shown)
+            if last and len(of_rule) > len(shown):
+                page.paragraph(f"and {len(of_rule) - len(shown)} more (--format json)", 4)
+            # Behind the findings that share it; what a worse one of the rule had is not repeated.
+            why = (finding.rule, finding.cause, finding.remedy)
+            if why in told or (not last and shown[nth + 1].cause == finding.cause):
+                continue
+            told.add(why)
+            usual = "usual cause" if finding.cause == RULES[finding.rule].cause else "cause"
+            page.paragraph(f"{usual}: {finding.cause}", 4, "dim")
+            page.paragraph(f"remedy: {finding.remedy}", 4, "dim")
     _not_judged(page, analysis)
     _thresholds(page, analysis)
 
@@ -58,10 +65,6 @@ def count(page: Page, analyses: Sequence[Analysis]) -> None:
         names = ", ".join(rule for rule in RULES if rule in unjudged)
         page.paragraph(f"not judged in every trace: {names}", 2, "dim")
     _thresholds(page, analyses[0])
-
-
-def _is_worse(finding: Finding, severity: str) -> bool:
-    return SEVERITIES.index(finding.severity) > [*SEVERITIES].index(severity)  # type: ignore[arg-type]
 
 
 def _counted(findings: Sequence[Finding]) -> str:
