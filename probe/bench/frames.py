@@ -1,9 +1,12 @@
 """What recording a captured frame adds to the call, beside other ways to log one.
 
 Each variant forwards the same 20 ms mono frame to a leaf that returns at once. Rounds of all
-variants are interleaved in a shuffled order; a variant's figure is the median over its rounds minus
-the median of the bare leaf. The recorder's thread does not run meanwhile (a real call makes 50
-records a second, this loop makes hundreds of thousands); what it does per frame is measured apart.
+variants are interleaved in a shuffled order; a variant's figure is the median over its rounds
+minus the median of the bare leaf. A round is a second of call, 50 frames, after which the waiting
+records are dropped: in a call the recorder takes them twenty times a second, and a longer round
+would time the memory of records that never pile up. The recorder's thread does not run meanwhile
+(a real call makes 50 records a second, this loop makes hundreds of thousands); what it does per
+frame is measured apart.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from rich.table import Table
 from probe.errors import ProbeError
 
 PARTS: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
-    "frames": ("recording a frame", ("201", "500"), ("41", "500")),
+    "frames": ("recording a frame", ("801", "50"), ("201", "50")),
     "wire": ("reading the wire", ("5", "12"), ("1", "4")),
     "analysis": ("analysing an hour", ("60",), ("5",)),
 }
