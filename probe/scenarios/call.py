@@ -329,10 +329,11 @@ class Call:
         )
 
     def _all_inside(self) -> bool:
-        # The room output keeps what is shorter than its frame, and a resampler a little as well.
+        # The room output keeps what is shorter than its frame, and a resampler more than one of
+        # them as well: from 8 kHz it hands on 66 ms at a time.
         whole = int(self._voice.delivered_ms) // _CHUNK_MS * _CHUNK_MS
         if self._scenario.axes.rate_hz != SOURCE_RATE_HZ:
-            whole -= _CHUNK_MS
+            whole -= 2 * _CHUNK_MS
         pushed_ms = self._pushed_samples * 1000 // SOURCE_RATE_HZ
         return self._counts.pushing == 0 and pushed_ms >= whole
 
