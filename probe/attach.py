@@ -662,7 +662,7 @@ def _tapped_class(base: type) -> type:
         taps = self.__dict__.get(_TAPS)
         if taps is not None:
             sink = _guarded(taps, taps.bare, sink)
-        base.replace_audio_tail(self, sink)  # type: ignore[attr-defined]
+        base.replace_audio_tail(self, sink)  # type: ignore[attr-defined]  # from 1.6 on
         if taps is not None:
             taps.tail_replaced()
 

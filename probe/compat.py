@@ -159,7 +159,8 @@ def speaking(session: Any) -> Any:
     direct = hasattr(session, "_activity") and hasattr(SpeechHandle, "id")
     if activity is not None:
         direct = direct and hasattr(activity, "_current_speech")
-    if direct and "_id" in SpeechHandle.id.fget.__code__.co_names:  # type: ignore[attr-defined]
+    handle: Any = SpeechHandle
+    if direct and "_id" in handle.id.fget.__code__.co_names:
         return session
     return _PublicSpeaking(session)
 
