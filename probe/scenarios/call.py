@@ -393,6 +393,8 @@ class Call:
     async def _ended(self, handle: Any, name: str, length_ms: int) -> None:
         if self._scenario.ends:
             await self._until(handle.done, f"the {name} to end", length_ms)
+            # Whoever else listens for the speech's end hears of it before the call goes on.
+            await asyncio.sleep(0)
             return
         over = await self._signals.until(handle.done, length_ms / 1000 + STEP_LIMIT_S / 4)
         if not over and self._recording is not None:
