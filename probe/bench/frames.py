@@ -71,8 +71,7 @@ class PassThrough(io.AudioOutput):
 
     async def capture_frame(self, frame: rtc.AudioFrame) -> None:
         await super().capture_frame(frame)
-        # a check of the type would be charged to the wrapper
-        await self.next_in_chain.capture_frame(frame)  # type: ignore[union-attr]
+        await self.next_in_chain.capture_frame(frame)  # type: ignore[union-attr]  # a check costs
 
     def flush(self) -> None:
         super().flush()
