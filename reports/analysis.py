@@ -102,6 +102,7 @@ def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None 
         totals=_totals(ledger, segments),
         segments=segments,
         barge_ins=barge_ins,
+        realtime=None,
         findings=findings,
         not_judged=not_judged,
         thresholds=in_force(RULES.values(), chosen),
@@ -227,6 +228,7 @@ def _segment(
     return Segment(
         index=row + 1,
         speech_id=speech,
+        message_id=None,
         partial=bool(sums.partial[row]),
         balanced=balanced,
         captured=Amount(

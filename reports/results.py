@@ -25,13 +25,16 @@ __all__ = [
     "Amount",
     "Analysis",
     "BargeIn",
+    "Cancel",
     "Cause",
     "Control",
+    "ConversationItem",
     "Evidence",
     "Fault",
     "Figure",
     "Finding",
     "Gap",
+    "GenerationStop",
     "Geometry",
     "InForce",
     "Leak",
@@ -46,9 +49,13 @@ __all__ = [
     "Part",
     "Problem",
     "Range",
+    "Realtime",
+    "RealtimeMessage",
+    "Response",
     "Run",
     "Segment",
     "Severity",
+    "Sound",
     "Span",
     "Stall",
     "Survivor",
@@ -198,6 +205,8 @@ class Segment:
     """From 1."""
     speech_id: str | None
     """``None`` where code feeds the sink itself."""
+    message_id: str | None
+    """Message of a realtime model it plays; ``None``: no realtime model, or it can't be told."""
     partial: bool
     """Whether it was under way when the probe came."""
     balanced: bool | None
@@ -323,6 +332,134 @@ class BargeIn:
     """What happened, in words."""
     unseen: Unseen | None = None
     """Why it is not known what was sent after the verdict; ``None``: it is, or no verdict came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sound:
+    """Audio on the model's side, before any resampling towards the sink. Exact."""
+
+    samples: int
+    rate_hz: int | None
+    """``None``: there was none, so no rate was seen."""
+    ms: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeMessage:
+    """A message of a realtime model: what the server made, what the agent did with it."""
+
+    id: str
+    response: int | None
+    speech_id: str | None
+    created_ms: float | None
+    created_by: str | None
+    """``event``, ``context`` or ``stream``; the last two are late."""
+    pulled_ms: float | None
+    """When the agent took it from the response's stream; ``None``: never."""
+    opened_ms: float | None
+    """When the agent asked for its audio; ``None``: never."""
+    first_audio_ms: float | None
+    last_audio_ms: float | None
+    """First and last frame the agent read."""
+    generated: Sound | None
+    """Read, and what lay unread when it was last counted; ``None`` where that can't be asked."""
+    read: Sound
+    segments: tuple[int, ...]
+    captured: Amount
+    sent: Amount | None
+    """``None``: not tapped."""
+    truncated_to_ms: float | None
+    """Position it was truncated at last; ``None``: it was not."""
+    truncated_ms: float | None
+    """When."""
+    sent_position_ms: float | None
+    """Sent of it, as the truncation should have said; ``None``: not tapped."""
+    on_server: bool | None
+    """At the last look; ``None``: nobody looked after it was created."""
+    in_history: bool | None
+    """The same of the local history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response of a realtime model."""
+
+    number: int
+    id: str | None
+    speech_id: str | None
+    user_initiated: bool | None
+    created_ms: float
+    ended_ms: float | None
+    """``None``: not seen."""
+    ended_by: str | None
+    cancelled: bool | None
+    """What the plugin's metrics say."""
+    cancel_ms: float | None
+    """The first cancel that hit it."""
+    messages: tuple[str, ...]
+    generated: Sound | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """A cancel sent to a realtime model."""
+
+    at_ms: float
+    speech_id: str | None
+    hits: tuple[int, ...]
+    """Numbers of the responses under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationStop:
+    """How the generation of one interrupted speech was stopped, or was not."""
+
+    speech_id: str
+    responses: tuple[int, ...]
+    interrupt_ms: float
+    """When the speech became interrupted."""
+    under_way: bool | None
+    """Whether a response of it was being generated then; ``None``: its end can't be seen."""
+    ended_ms: float | None
+    """When the last of its responses ended; ``None``: not seen."""
+    cancel_ms: float | None
+    """The cancel sent for it: the first of this speech, or one that hit its response; ``None``:
+    none was."""
+    cancel_after_interrupt_ms: float | None
+    cancel_after_end_ms: float | None
+    """Negative: in time. ``None``: no cancel, or no end seen before it."""
+    hit: tuple[int, ...]
+    """Responses that cancel hit, others' too."""
+    generated_after: Sound | None
+    """Audio generated after the interrupt; ``None``: can't be asked on this plugin."""
+    generating_ms: float | None
+    """How long the generation went on after the interrupt; 0: it had ended; ``None``: not seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationItem:
+    """One row of the conversation, as both sides hold it at the end of the trace."""
+
+    id: str
+    role: str
+    server: bool | None
+    local: bool | None
+    message: RealtimeMessage | None
+    """``None``: not of the assistant, or from before the probe."""
+    difference: str
+    """``""``, ``server only``, ``history only`` or ``neither`` (there once, gone now)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Realtime:
+    """The second ledger: what the provider holds as against what was played."""
+
+    model: str
+    responses: tuple[Response, ...]
+    messages: tuple[RealtimeMessage, ...]
+    cancels: tuple[Cancel, ...]
+    stops: tuple[GenerationStop, ...]
+    conversation: tuple[ConversationItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,6 +656,8 @@ class Analysis:
     totals: Totals
     segments: tuple[Segment, ...]
     barge_ins: tuple[BargeIn, ...]
+    realtime: Realtime | None
+    """``None``: no session of a realtime model was seen."""
     findings: tuple[Finding, ...]
     """Worst first: by severity, then by rule, then in time."""
     not_judged: tuple[NotJudged, ...]
