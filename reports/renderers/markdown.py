@@ -1,0 +1,312 @@
+"""The report for a pull request or an issue: the key line first, the rest behind a click.
+
+GitHub's Markdown. Whatever makes the figures doubtful stands before them. Names that come from a
+trace are text: they can't become markup, mention anybody or link to anything.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from reports.explanations import amount_text, measured
+from reports.renderers.markup import details, plain, table
+from reports.results import Analysis, BargeIn, Finding, Segment
+from reports.summary import Spread, leak_at, summarize, worst_first
+
+__all__ = ["render"]
+
+DASH: Final = "–"
+SHOWN: Final = 20
+"""Rows of one table; the rest is counted."""
+
+_BALANCE: Final = (
+    ("captured", "captured"),
+    ("pushed", "pushed"),
+    ("dropped", "dropped_samples"),
+    ("held", "held_samples"),
+    ("sent", "sent"),
+    ("cleared", "cleared_samples"),
+    ("queued", "queued_samples"),
+    ("unaccounted", "unaccounted_samples"),
+    ("inserted", "inserted_samples"),
+    ("swallowed", "swallowed_samples"),
+)
+
+
+def render(analyses: Sequence[Analysis]) -> str:
+    """The report as Markdown, newline at its end; one analysis in full, several as a table."""
+    lines = [_key_line(analyses), ""]
+    for analysis in analyses:
+        lines += _doubts(analysis, named=len(analyses) > 1)
+    if len(analyses) == 1:
+        lines += _single(analyses[0])
+    else:
+        lines += [*_barge_ins(analyses), *_summary(analyses), *_rules(analyses)]
+    while lines[-1] == "":
+        lines.pop()
+    return "\n".join(lines) + "\n"
+
+
+def _name(analysis: Analysis) -> str:
+    return plain(os.path.basename(analysis.trace.path))
+
+
+def _ms(value: float | None) -> str:
+    return DASH if value is None else f"{value:.1f}"
+
+
+# --- First ---------------------------------------------------------------------------------------
+
+
+def _key_line(analyses: Sequence[Analysis]) -> str:
+    """What one wants to know, in a line that survives being quoted."""
+    pairs = worst_first(analyses)
+    judged = [(a, b) for a, b in pairs if b.leaked is not None]
+    balance = _balance_said(analyses)
+    if not pairs:
+        return f"**No barge-in** in {_traces(analyses)}; {balance}."
+    if not judged:
+        outcomes = sorted({b.outcome or "undecided" for _, b in pairs})
+        return (
+            f"**No leak is counted**: no verdict in {_count(pairs, 'barge-in')} "
+            f"({', '.join(outcomes)}); {balance}."
+        )
+    analysis, worst = judged[0]
+    leak = (worst.leaked or {}).get("sent")
+    resolution = analysis.trace.resolution_ms.get("sent")
+    exact = f" ±{resolution:g} ms" if resolution and leak is not None else ""
+    most, over = "", ""
+    if len(judged) > 1:
+        most, over = "At most ", f", the worst of {len(judged)}"
+    told = f"**{most}{amount_text(leak)}{exact} sent after the verdict**{over}"
+    how = f"{worst.verdict_kind} verdict, {worst.outcome or 'undecided'}"
+    return f"{told}: {how}; {balance}. {_versions(analysis)}".rstrip()
+
+
+def _balance_said(analyses: Sequence[Analysis]) -> str:
+    if all(a.balanced for a in analyses):
+        return "every sample accounted for"
+    if any(a.balanced is False for a in analyses):
+        return "**the books do not balance, so this is no result**"
+    return "the balance is not known"
+
+
+def _traces(analyses: Sequence[Analysis]) -> str:
+    return _name(analyses[0]) if len(analyses) == 1 else _count(analyses, "trace")
+
+
+def _count(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
+
+
+def _versions(analysis: Analysis) -> str:
+    runtime = analysis.trace.runtime
+    named = [
+        f"{key.replace('_', '-')} {plain(runtime[key])}"
+        for key in ("livekit_agents", "livekit")
+        if key in runtime
+    ]
+    return f"({', '.join(named)})" if named else ""
+
+
+def _doubts(analysis: Analysis, *, named: bool) -> list[str]:
+    where = f"{_name(analysis)}: " if named else ""
+    reasons: list[str] = []
+    if not analysis.trace.complete:
+        because = "; ".join(plain(text) for text in analysis.trace.incomplete_because)
+        reasons.append(f"{where}the trace is incomplete, figures are lower bounds ({because})")
+    if analysis.balanced is False:
+        reasons.append(f"{where}{analysis.unaccounted_samples} samples are unaccounted for")
+    reasons += [f"{where}fault of the probe: {plain(f.kind)}, {f.count}x" for f in analysis.faults]
+    return [line for reason in reasons for line in (f"> :warning: {reason}", "")]
+
+
+# --- One trace -----------------------------------------------------------------------------------
+
+
+def _single(analysis: Analysis) -> Iterator[str]:
+    trace = analysis.trace
+    yield from _about(analysis)
+    for barge_in in analysis.barge_ins[:SHOWN]:
+        yield from _barge_in(barge_in)
+    if len(analysis.barge_ins) > SHOWN:
+        yield from (f"… and {len(analysis.barge_ins) - SHOWN} more barge-ins.", "")
+    yield from _findings(analysis)
+    for nth, barge_in in enumerate(analysis.barge_ins[:SHOWN], 1):
+        if barge_in.story:
+            yield from details(f"Barge-in {nth} in order", _story(barge_in))
+            yield ""
+    verdict = {True: "balances", False: "does not balance", None: "balance not known"}
+    title = f"Where every sample went: {verdict[analysis.balanced]}"
+    yield from details(title, _balance(analysis))
+    if trace.bookmarks:
+        rows = [[plain(m.event), _ms(m.at_ms)] for m in trace.bookmarks[:SHOWN]]
+        yield ""
+        yield from details("Bookmarks", table(["bookmark", "ms"], rows))
+
+
+def _about(analysis: Analysis) -> Iterator[str]:
+    trace, run = analysis.trace, analysis.run
+    told = [f"`{_name(analysis)}`".replace("\\", "")] if "`" not in _name(analysis) else []
+    if run is not None:
+        told += [plain(f"{run.scenario or 'scripted call'}")]
+        told += [f"pacing {plain(run.pacing)}"] if run.pacing else []
+        told += [f"frames of {run.frame_ms:g} ms"] if run.frame_ms is not None else []
+        if run.control is not None and run.control.whole is not None:
+            told.append("control whole" if run.control.whole else "**control not whole**")
+    told += [f"{plain(name)}={plain(value)}" for name, value in trace.labels.items()]
+    gone = [b for b in ("captured", "pushed", "sent") if b not in trace.boundaries]
+    told += [f"{b} not tapped ({plain(trace.missing.get(b, 'never tapped'))})" for b in gone]
+    yield from (" · ".join(told), "")
+
+
+def _barge_in(barge_in: BargeIn) -> Iterator[str]:
+    where = "no segment" if barge_in.segment is None else f"segment {barge_in.segment}"
+    yield from (f"### Barge-in on {where}", "", plain(barge_in.explanation), "")
+    rows = [
+        ["leaked, sent", *_cells((barge_in.leaked or {}).get("sent"))],
+        ["leaked, pushed", *_cells((barge_in.leaked or {}).get("pushed"))],
+        ["sent since onset (no leak)", *_cells((barge_in.after_onset or {}).get("sent"))],
+        ["stop time", _ms(barge_in.stop_ms), ""],
+        ["remaining at the verdict", *_cells(barge_in.remaining)],
+    ]
+    rows += [[f"cause: {c.cause}", _ms(c.ms), str(c.samples)] for c in barge_in.causes or ()]
+    yield from (*table(["", "ms", "samples"], rows), "")
+
+
+def _cells(amount: object) -> tuple[str, str]:
+    if amount is None:
+        return DASH, DASH
+    return _ms(getattr(amount, "ms", None)), str(getattr(amount, "samples", DASH))
+
+
+def _findings(analysis: Analysis) -> Iterator[str]:
+    yield from ("### Findings", "")
+    if not analysis.findings:
+        yield "Nothing that the rules look for was found."
+    for finding in analysis.findings[:SHOWN]:
+        yield from _finding(finding)
+    if len(analysis.findings) > SHOWN:
+        yield f"- … and {len(analysis.findings) - SHOWN} more"
+    if analysis.not_judged:
+        names = ", ".join(f"`{each.rule}`" for each in analysis.not_judged)
+        yield from ("", f"Not judged by this trace: {names}.")
+    yield ""
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    where = "" if finding.segment is None else f", segment {finding.segment}"
+    yield f"- **{finding.severity}** `{finding.rule}`{where}: {plain(finding.message)}"
+    if finding.evidence.parts:
+        parts = [f"{measured(p.samples, p.ms)} {plain(p.cause)}" for p in finding.evidence.parts]
+        yield f"  - {'; '.join(parts)}"
+    yield f"  - cause: {plain(finding.cause)}"
+    yield f"  - remedy: {plain(finding.remedy)}"
+
+
+def _story(barge_in: BargeIn) -> list[str]:
+    zero = next(
+        at for at in (barge_in.verdict_ms, barge_in.pause_ms, barge_in.onset_ms, 0.0)
+        if at is not None
+    )  # fmt: skip
+    rows = [
+        [plain(m.event) + (" **= the verdict**" if m.verdict else ""), f"{m.at_ms - zero:+.1f}"]
+        for m in barge_in.story
+    ]
+    since = "verdict" if barge_in.verdict_ms is not None else "first of them"
+    return table(["event", f"ms from the {since}"], rows)
+
+
+def _balance(analysis: Analysis) -> list[str]:
+    segments = analysis.segments[:SHOWN]
+    rows = []
+    for segment in segments:
+        said = "" if segment.speech_id is None else plain(segment.speech_id)
+        rows.append(
+            [f"{segment.index} {said}".strip(), *(_samples(segment, f) for _, f in _BALANCE)]
+        )
+    totals: Mapping[str, int | None] = {
+        name: getattr(analysis.totals, f if f.endswith("_samples") else f"{f}_samples", None)
+        for name, f in _BALANCE
+    }
+    total = [
+        analysis.unaccounted_samples if name == "unaccounted" else totals[name]
+        for name, _ in _BALANCE
+    ]
+    rows.append(["**total**", *(DASH if value is None else str(value) for value in total)])
+    lines = table(["segment", *(name for name, _ in _BALANCE)], rows)
+    if len(analysis.segments) > SHOWN:
+        lines += ["", f"The first {SHOWN} of {len(analysis.segments)} segments."]
+    return [
+        *lines,
+        "",
+        "Samples. captured = pushed + dropped + held; pushed = sent + cleared + queued.",
+    ]
+
+
+def _samples(segment: Segment, field: str) -> str:
+    value = getattr(segment, field)
+    if field in ("captured", "pushed", "sent"):
+        value = None if value is None else value.samples
+    return DASH if value is None else str(value)
+
+
+# --- Several traces ------------------------------------------------------------------------------
+
+
+def _barge_ins(analyses: Sequence[Analysis]) -> Iterator[str]:
+    rows = [
+        [
+            _name(analysis) + ("" if analysis.balanced else " (!)"),
+            DASH if b.segment is None else str(b.segment),
+            b.verdict_kind or DASH,
+            b.outcome or "undecided",
+            _ms(leak_at(b, "sent")),
+            _ms(leak_at(b, "pushed")),
+            _ms(b.stop_ms),
+        ]
+        for analysis, b in worst_first(analyses)
+    ]
+    heads = ["trace", "segment", "verdict", "outcome", "leaked, sent", "pushed", "stop"]
+    yield from table(heads, rows[:SHOWN], right=4)
+    more = f"; {len(rows) - SHOWN} more are left out" if len(rows) > SHOWN else ""
+    doubtful = any(not a.balanced for a in analyses)
+    yield from (
+        "",
+        f"Milliseconds, worst first{more}.{' (!): no balance.' if doubtful else ''}",
+        "",
+    )
+
+
+def _summary(analyses: Sequence[Analysis]) -> Iterator[str]:
+    told = summarize(analyses)
+
+    def row(name: str, spread: Spread | None) -> list[str]:
+        if spread is None:
+            return [name, DASH, DASH, DASH]
+        return [name, _ms(spread.median_ms), _ms(spread.p95_ms), _ms(spread.worst_ms)]
+
+    rows = [
+        row("leaked, sent", told.leaked["sent"]),
+        row("leaked, pushed", told.leaked["pushed"]),
+        row("stop time", told.stop),
+    ]
+    yield from (*table(["ms", "median", "95 %", "worst"], rows), "")
+
+
+def _rules(analyses: Sequence[Analysis]) -> Iterator[str]:
+    found = [(a, f) for a in analyses for f in a.findings]
+    if not found:
+        yield "No finding in any trace."
+        return
+    rules = sorted({f.rule for _, f in found})
+    rows = []
+    for rule in rules:
+        mine = [(a, f) for a, f in found if f.rule == rule]
+        traces = len({a.trace.path for a, _ in mine})
+        worst = max(f.evidence.figure.value for _, f in mine)
+        unit = mine[0][1].evidence.figure.unit
+        rows.append([f"`{rule}`", str(len(mine)), str(traces), f"{worst:g} {unit}"])
+    yield from table(["rule", "findings", "traces", "worst"], rows)

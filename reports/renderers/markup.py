@@ -1,0 +1,38 @@
+"""Markdown as GitHub reads it: tables that line up in the source as well, text that stays text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from reports.renderers.page import printable
+
+__all__ = ["details", "plain", "table"]
+
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>#|~!$])")
+
+
+def plain(text: str) -> str:
+    """A user's text as text: no markup, no line break, nobody mentioned, no issue linked."""
+    escaped = _ACTIVE.sub(r"\\\1", printable(text))
+    return escaped.replace("@", "&#64;").replace("://", "&#58;//").replace("\\#", "&#35;")
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: int = 1) -> list[str]:
+    """A table, one line each; columns from number ``right`` on are aligned to the right."""
+    widths = [max(3, *(len(row[i]) for row in (heads, *rows))) for i in range(len(heads))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(width) if i >= right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = ["-" * (w - 1) + ":" if i >= right else "-" * w for i, w in enumerate(widths)]
+    return [line(heads), line(rule), *(line(row) for row in rows)]
+
+
+def details(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines behind a click; empty lines around them, or what is inside is no Markdown."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
