@@ -14,37 +14,36 @@ from typing import Final
 from reports.explanations import amount_text, measured
 from reports.renderers import findings
 from reports.renderers.page import Page, printable, shortened
+from reports.renderers.wording import (
+    BALANCE_NOTE,
+    CAUSES,
+    DASH,
+    LOSSES,
+    balance_figure,
+    balance_length,
+    balance_rows,
+    barge_in_title,
+    count_text,
+    doubts,
+    ms_text,
+    not_tapped,
+    run_words,
+    tapped,
+    trace_name,
+    under_way,
+    versions,
+)
 from reports.results import Analysis, BargeIn, Leak, Moment, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
 from reports.units import samples_ms
 
 __all__ = ["render"]
 
-DASH: Final = "–"
 SHOWN_SEGMENTS: Final = 6
 SHOWN_LINES: Final = 6
 SHOWN_BOOKMARKS: Final = 12
 """Of one barge-in."""
 BOOKMARK_CHARACTERS: Final = 48
-
-_CAUSES: Final = {
-    "not-stopped": "no pause and no clear had come yet",
-    "queue-played-on": "gate closed, but the source's queue was not cleared",
-    "clear-pending": "sink cleared, source not yet",
-    "after-clear": "sent although the source had been cleared",
-    "resumed": "the gate had been opened again",
-}
-_LOSSES: Final = {
-    ("dropped", "refused"): "refused by the source",
-    ("dropped", "raised"): "its capture raised",
-    ("dropped", "cancelled"): "its capture was cancelled",
-    ("dropped", "clear"): "the sink was cleared",
-    ("dropped", "pause"): "discarded by a pause",
-    ("dropped", "source-cleared"): "gone when the source was cleared",
-    ("dropped", "source-closed"): "the source was closed",
-    ("cleared", "clear"): "the source's queue was cleared",
-    ("cleared", "source-closed"): "the source was closed",
-}
 
 
 def render(
@@ -77,53 +76,17 @@ def render(
     return page.text()
 
 
-def _ms(value: float | None) -> str:
-    return DASH if value is None else f"{value:.1f} ms"
-
-
-def _count(value: int | None) -> str:
-    return DASH if value is None else str(value)
-
-
-def _name(analysis: Analysis) -> str:
-    return os.path.basename(analysis.trace.path)
-
-
 # --- What makes the figures doubtful -------------------------------------------------------------
 
 
 def _doubts(page: Page, analysis: Analysis, named: bool) -> None:
-    where = f"{_name(analysis)}: " if named else ""
-    if not analysis.trace.complete:
-        page.paragraph(
-            f"!! {where}INCOMPLETE TRACE: no balance can be given; figures near the damage and at "
-            "the end are lower bounds.",
-            0,
-            "bold red",
-        )
-        _some(page, analysis.trace.incomplete_because)
-        if analysis.totals.unknown_samples:
-            page.paragraph(
-                f"- {analysis.totals.unknown_samples} samples whose fate the trace does not show"
-            )
-    if analysis.balanced is False:
-        page.paragraph(
-            f"!! {where}DOES NOT BALANCE: {analysis.unaccounted_samples} samples unaccounted for. "
-            "The figures below are no result.",
-            0,
-            "bold red",
-        )
-        _some(page, analysis.unaccounted_because)
-    for fault in analysis.faults:
-        at = "" if fault.first_ms is None else f", first at {fault.first_ms:.1f} ms"
-        page.paragraph(
-            f"! {where}fault of the probe: {fault.kind}, {fault.count}x{at} {fault.detail}",
-            0,
-            "yellow",
-        )
-    if analysis.trace.complete:
-        for problem in analysis.trace.problems:
-            page.paragraph(f"! {where}line {problem.line}: {problem.text}", 0, "yellow")
+    where = f"{trace_name(analysis)}: " if named else ""
+    for doubt in doubts(analysis):
+        mark, style = ("!!", "bold red") if doubt.grave else ("!", "yellow")
+        page.paragraph(f"{mark} {where}{doubt.text}", 0, style)
+        _some(page, doubt.reasons)
+        if doubt.amount:
+            page.paragraph(f"- {doubt.amount}")
 
 
 def _some(page: Page, lines: Sequence[str], indent: int = 2) -> None:
@@ -137,38 +100,17 @@ def _some(page: Page, lines: Sequence[str], indent: int = 2) -> None:
 
 
 def _heading(page: Page, analysis: Analysis) -> None:
-    trace, run = analysis.trace, analysis.run
+    trace = analysis.trace
     page.line()
-    page.line(_name(analysis), "bold")
-    if run is not None:
-        told = [
-            f"scenario {run.scenario}" if run.scenario else "",
-            f"pacing {run.pacing}" if run.pacing else "",
-            f"frames of {run.frame_ms:g} ms" if run.frame_ms is not None else "",
-            f"{run.rate_hz} Hz" if run.rate_hz is not None else "",
-            f"reply {run.reply_ms:g} ms" if run.reply_ms is not None else "",
-        ]
-        page.paragraph(", ".join(text for text in told if text))
-    versions = [
-        f"{name.replace('_', '-')} {trace.runtime[name]}"
-        for name in ("livekit_agents", "livekit")
-        if name in trace.runtime
-    ]
+    page.line(trace_name(analysis), "bold")
+    page.paragraph(run_words(analysis))
     labels = [f"{printable(name)}={printable(value)}" for name, value in trace.labels.items()]
-    if versions or labels:
-        page.paragraph(", ".join(versions + labels))
-    counted = [
-        f"{boundary} ±{trace.resolution_ms[boundary]:g} ms"
-        if trace.resolution_ms.get(boundary)
-        else boundary
-        for boundary in trace.boundaries
-    ]
-    tapped = f"counted at: {', '.join(counted) or 'nothing'}"
-    gone = [b for b in ("captured", "pushed", "sent") if b not in trace.boundaries]
+    page.paragraph(", ".join(versions(trace) + labels))
+    counted = f"counted at: {', '.join(tapped(trace)) or 'nothing'}"
+    gone = not_tapped(trace)
     if gone:
-        reasons = [f"{b} ({trace.missing.get(b, 'never tapped')})" for b in gone]
-        tapped += f"; not counted: {', '.join(reasons)}"
-    page.paragraph(tapped)
+        counted += f"; not counted: {', '.join(gone)}"
+    page.paragraph(counted)
     page.paragraph("times are ms since the trace began, except where a list counts from elsewhere")
 
 
@@ -214,11 +156,7 @@ def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
 
 
 def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
-    where = f"segment {barge_in.segment}"
-    if barge_in.segment is None:
-        where = "a speech under way" if barge_in.partial else "a speech without audio"
-    kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
-    page.title(f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}")
+    page.title(barge_in_title(barge_in))
     page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
     page.line()
     sent = (barge_in.leaked or {}).get("sent")
@@ -227,7 +165,7 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         bad = sent is not None and sent.samples > 0
         page.line(
             f"  leaked after the verdict: {amount_text(sent)} sent, "
-            f"{_ms(None if pushed is None else pushed.ms)} pushed",
+            f"{ms_text(None if pushed is None else pushed.ms)} pushed",
             "bold red" if bad else "bold green",
         )
         if analysis.balanced is False:
@@ -247,7 +185,7 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         silent = barge_in.stop_ms == 0 and sent is not None and sent.samples == 0
         page.fact(
             "stop time",
-            _ms(barge_in.stop_ms),
+            ms_text(barge_in.stop_ms),
             "already silent" if silent else "verdict to last sample sent",
         )
         page.fact("remaining", amount_text(barge_in.remaining), "of the reply, at the verdict")
@@ -259,7 +197,7 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     if barge_in.stalled_ms:
         page.fact(
             "session loop stalled",
-            _ms(barge_in.stalled_ms),
+            ms_text(barge_in.stalled_ms),
             "times of calls and events are late by up to that",
         )
 
@@ -268,7 +206,7 @@ def _details(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     if barge_in.causes:
         page.title("Why it was sent after the verdict")
         for cause in barge_in.causes:
-            page.fact(cause.cause, measured(cause.samples, cause.ms), _CAUSES[cause.cause])
+            page.fact(cause.cause, measured(cause.samples, cause.ms), CAUSES[cause.cause])
     _story(page, analysis, barge_in)
     _timeline(page, barge_in)
 
@@ -407,8 +345,8 @@ def _control(page: Page, analysis: Analysis) -> None:
         page.paragraph("nothing of it ever reached the sink", style="bold red")
         return
     figures = (
-        f"segment {control.segment}: {_count(control.sent_samples)} of "
-        f"{_count(control.captured_samples)} captured samples sent"
+        f"segment {control.segment}: {count_text(control.sent_samples)} of "
+        f"{count_text(control.captured_samples)} captured samples sent"
     )
     if control.whole is None:
         page.paragraph(f"{figures}; whether it arrived whole can't be known")
@@ -440,90 +378,26 @@ def _balance(page: Page, analysis: Analysis, segments: Sequence[Segment]) -> Non
         columns.append(None)
     for begin in range(0, len(columns), per_table):
         _table(page, analysis, columns[begin : begin + per_table])
-    page.paragraph(
-        "captured = pushed + dropped + held; pushed = sent + cleared + queued. The tail, a rest "
-        "shorter than a block, is part of queued or cleared, or was sent with the next segment. "
-        "Inserted silence and inherited audio are in no sum.",
-        2,
-        "dim",
-    )
+    page.paragraph(BALANCE_NOTE, 2, "dim")
 
 
 def _table(page: Page, analysis: Analysis, columns: Sequence[Segment | None]) -> None:
     heads = ["total" if s is None else f"segment {s.index}" for s in columns]
     page.line("  " + " " * 14 + "".join(f"{head:>16}" for head in heads), "bold")
     page.line("  " + " " * 14 + f"{'samples':>8}{'ms':>8}" * len(columns), "dim")
-    rows = (
-        ("captured", 0, "captured"),
-        ("pushed", 2, "pushed"),
-        ("dropped", 2, "dropped_samples"),
-        ("held", 2, "held_samples"),
-        ("sent", 4, "sent"),
-        ("cleared", 4, "cleared_samples"),
-        ("queued", 4, "queued_samples"),
-        ("unaccounted", 0, "unaccounted_samples"),
-        ("tail", 0, "tail_samples"),
-        ("inserted", 0, "inserted_samples"),
-        ("swallowed", 0, "swallowed_samples"),
-    )
-    extra = [
-        ("inherited", 0, "inherited_samples"),
-        ("ambiguous", 0, "ambiguous_samples"),
-        ("sent later", 0, "sent_in_later_segments_samples"),
-        ("unknown", 0, "unknown_samples"),
-    ]
-    # These are zero in a healthy call; the JSON report always has them.
-    every = [*columns, *analysis.segments, None]
-    seldom = [
-        row
-        for row in extra
-        if any(
-            _figure(analysis, column, row[2])
-            for column in (every if row[0] == "inherited" else columns)
-        )
-    ]
-    for name, indent, field in (*rows, *seldom):
+    for name, depth, field in balance_rows(analysis, columns):
         cells = []
         for column in columns:
-            samples = _figure(analysis, column, field)
-            length = _length(analysis, column, samples)
+            samples = balance_figure(analysis, column, field)
+            length = balance_length(analysis, column, samples)
             cells.append(
-                f"{_count(samples):>8}{DASH if length is None else format(length, '.1f'):>8}"
+                f"{count_text(samples):>8}{DASH if length is None else format(length, '.1f'):>8}"
             )
         wrong = field == "unaccounted_samples" and any(
-            _figure(analysis, column, field) for column in columns
+            balance_figure(analysis, column, field) for column in columns
         )
-        label = " " * indent + name
+        label = "  " * depth + name
         page.line(f"  {label:<14}" + "".join(cells), "bold red" if wrong else "")
-
-
-def _figure(analysis: Analysis, column: Segment | None, field: str) -> int | None:
-    if column is None:
-        if field == "unaccounted_samples":
-            return analysis.unaccounted_samples
-        name = field if field.endswith("_samples") else f"{field}_samples"
-        if name == "tail_samples" or name == "sent_in_later_segments_samples":
-            known = [getattr(s, name) for s in analysis.segments]
-            return None if any(value is None for value in known) else sum(known)
-        value: int | None = getattr(analysis.totals, name)
-        return value
-    if field in ("captured", "pushed", "sent"):
-        amount = getattr(column, field)
-        return None if amount is None else amount.samples
-    if field == "inherited_samples" and column.partial and not column.inherited_samples:
-        # Some was inside, and how much of it was this segment's can't be told.
-        return None if analysis.totals.inherited_samples else 0
-    figure: int | None = getattr(column, field)
-    return figure
-
-
-def _length(analysis: Analysis, column: Segment | None, samples: int | None) -> float | None:
-    """Milliseconds for display, where there is only one rate."""
-    segments = analysis.segments if column is None else [column]
-    rates = {g.rate_hz for s in segments for pairs in s.geometry.values() for g in pairs}
-    if samples is None or len(rates) != 1:
-        return 0.0 if samples == 0 else None
-    return samples * 1000 / rates.pop()
 
 
 def _losses(page: Page, segments: Iterable[Segment]) -> None:
@@ -535,8 +409,8 @@ def _losses(page: Page, segments: Iterable[Segment]) -> None:
     for segment, loss in losses[:SHOWN_LINES]:
         axis = "captured" if loss.what == "dropped" else "pushed"
         page.paragraph(
-            f"segment {segment.index}: {_ms(loss.ms)} ({loss.samples} samples) {loss.what}: "
-            f"{_LOSSES[loss.what, loss.cause]} at {loss.at_ms:.1f} ms; {axis} positions "
+            f"segment {segment.index}: {ms_text(loss.ms)} ({loss.samples} samples) {loss.what}: "
+            f"{LOSSES[loss.what, loss.cause]} at {loss.at_ms:.1f} ms; {axis} positions "
             f"{loss.start_sample} to {loss.stop_sample}"
         )
     if len(losses) > SHOWN_LINES:
@@ -550,9 +424,9 @@ def _claims(page: Page, analysis: Analysis, segments: Iterable[Segment]) -> None
     page.title("What the framework says was played, and what was sent")
     for segment in claims[:SHOWN_LINES]:
         page.paragraph(
-            f"segment {segment.index}: claimed {_ms(segment.claimed_position_ms)}, "
-            f"sent {_ms(segment.sent_position_ms)}, last sent sample at "
-            f"{_ms(segment.last_sent_position_ms)} of the captured audio"
+            f"segment {segment.index}: claimed {ms_text(segment.claimed_position_ms)}, "
+            f"sent {ms_text(segment.sent_position_ms)}, last sent sample at "
+            f"{ms_text(segment.last_sent_position_ms)} of the captured audio"
         )
         _under_way(page, analysis, segment)
     if len(claims) > SHOWN_LINES:
@@ -561,21 +435,9 @@ def _claims(page: Page, analysis: Analysis, segments: Iterable[Segment]) -> None
 
 def _under_way(page: Page, analysis: Analysis, segment: Segment) -> None:
     """Of a partial segment: that its beginning is in no figure."""
-    if not segment.partial:
-        return
-    samples, where = segment.inherited_samples, "inside already"
-    # What was pushed before its first captured frame is in the total only.
-    if sum(s.partial for s in analysis.segments) == 1:
-        samples = analysis.totals.inherited_samples
-    elif not samples and analysis.totals.inherited_samples:
-        samples, where = analysis.totals.inherited_samples, "inside already, in the whole trace,"
-    inside = measured(samples, _length(analysis, segment, samples))
-    page.paragraph(
-        f"segment {segment.index} was under way when the probe came: {inside} {where} are "
-        "inherited and in no balance; what was sent before is not known",
-        2,
-        "yellow",
-    )
+    text = under_way(analysis, segment)
+    if text:
+        page.paragraph(text, 2, "yellow")
 
 
 def _order(page: Page, segment: Segment) -> None:
@@ -669,7 +531,7 @@ def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
     )
     page.fact(
         "unaccounted",
-        f"{_count(summary.unaccounted_samples)} samples",
+        f"{count_text(summary.unaccounted_samples)} samples",
         "0 where every sample has its place",
     )
 
