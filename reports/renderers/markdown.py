@@ -6,33 +6,32 @@ trace are text: they can't become markup, mention anybody or link to anything.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reports.explanations import amount_text, measured
 from reports.renderers.markup import details, plain, table
+from reports.renderers.wording import (
+    BALANCE_NOTE,
+    CAUSES,
+    DASH,
+    balance_figure,
+    balance_rows,
+    barge_in_title,
+    count_text,
+    doubts,
+    not_tapped,
+    run_words,
+    trace_name,
+    versions,
+)
 from reports.results import Analysis, BargeIn, Finding, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
 
 __all__ = ["render"]
 
-DASH: Final = "–"
 SHOWN: Final = 20
 """Rows of one table; the rest is counted."""
-
-_BALANCE: Final = (
-    ("captured", "captured"),
-    ("pushed", "pushed"),
-    ("dropped", "dropped_samples"),
-    ("held", "held_samples"),
-    ("sent", "sent"),
-    ("cleared", "cleared_samples"),
-    ("queued", "queued_samples"),
-    ("unaccounted", "unaccounted_samples"),
-    ("inserted", "inserted_samples"),
-    ("swallowed", "swallowed_samples"),
-)
 
 
 def render(analyses: Sequence[Analysis]) -> str:
@@ -50,7 +49,7 @@ def render(analyses: Sequence[Analysis]) -> str:
 
 
 def _name(analysis: Analysis) -> str:
-    return plain(os.path.basename(analysis.trace.path))
+    return plain(trace_name(analysis))
 
 
 def _ms(value: float | None) -> str:
@@ -102,25 +101,16 @@ def _count(things: Sequence[object], name: str) -> str:
 
 
 def _versions(analysis: Analysis) -> str:
-    runtime = analysis.trace.runtime
-    named = [
-        f"{key.replace('_', '-')} {plain(runtime[key])}"
-        for key in ("livekit_agents", "livekit")
-        if key in runtime
-    ]
+    named = [plain(version) for version in versions(analysis.trace)]
     return f"({', '.join(named)})" if named else ""
 
 
-def _doubts(analysis: Analysis, *, named: bool) -> list[str]:
+def _doubts(analysis: Analysis, *, named: bool) -> Iterator[str]:
     where = f"{_name(analysis)}: " if named else ""
-    reasons: list[str] = []
-    if not analysis.trace.complete:
-        because = "; ".join(plain(text) for text in analysis.trace.incomplete_because)
-        reasons.append(f"{where}the trace is incomplete, figures are lower bounds ({because})")
-    if analysis.balanced is False:
-        reasons.append(f"{where}{analysis.unaccounted_samples} samples are unaccounted for")
-    reasons += [f"{where}fault of the probe: {plain(f.kind)}, {f.count}x" for f in analysis.faults]
-    return [line for reason in reasons for line in (f"> :warning: {reason}", "")]
+    for doubt in doubts(analysis):
+        reasons = "; ".join(plain(text) for text in (*doubt.reasons, doubt.amount) if text)
+        because = f" ({reasons})" if reasons else ""
+        yield from (f"> :warning: {where}{plain(doubt.text)}{because}", "")
 
 
 # --- One trace -----------------------------------------------------------------------------------
@@ -149,22 +139,17 @@ def _single(analysis: Analysis) -> Iterator[str]:
 
 def _about(analysis: Analysis) -> Iterator[str]:
     trace, run = analysis.trace, analysis.run
-    told = [f"`{_name(analysis)}`".replace("\\", "")] if "`" not in _name(analysis) else []
-    if run is not None:
-        told += [plain(f"{run.scenario or 'scripted call'}")]
-        told += [f"pacing {plain(run.pacing)}"] if run.pacing else []
-        told += [f"frames of {run.frame_ms:g} ms"] if run.frame_ms is not None else []
-        if run.control is not None and run.control.whole is not None:
-            told.append("control whole" if run.control.whole else "**control not whole**")
+    told = [_name(analysis)]
+    told += [plain(words)] if (words := run_words(analysis)) else []
+    if run is not None and run.control is not None and run.control.whole is not None:
+        told.append("control whole" if run.control.whole else "**control not whole**")
     told += [f"{plain(name)}={plain(value)}" for name, value in trace.labels.items()]
-    gone = [b for b in ("captured", "pushed", "sent") if b not in trace.boundaries]
-    told += [f"{b} not tapped ({plain(trace.missing.get(b, 'never tapped'))})" for b in gone]
+    told += [f"not counted: {plain(boundary)}" for boundary in not_tapped(trace)]
     yield from (" · ".join(told), "")
 
 
 def _barge_in(barge_in: BargeIn) -> Iterator[str]:
-    where = "no segment" if barge_in.segment is None else f"segment {barge_in.segment}"
-    yield from (f"### Barge-in on {where}", "", plain(barge_in.explanation), "")
+    yield from (f"### {barge_in_title(barge_in)}", "", plain(barge_in.explanation), "")
     rows = [
         ["leaked, sent", *_cells((barge_in.leaked or {}).get("sent"))],
         ["leaked, pushed", *_cells((barge_in.leaked or {}).get("pushed"))],
@@ -172,7 +157,10 @@ def _barge_in(barge_in: BargeIn) -> Iterator[str]:
         ["stop time", _ms(barge_in.stop_ms), ""],
         ["remaining at the verdict", *_cells(barge_in.remaining)],
     ]
-    rows += [[f"cause: {c.cause}", _ms(c.ms), str(c.samples)] for c in barge_in.causes or ()]
+    rows += [
+        [f"leaked because {CAUSES[c.cause]}", _ms(c.ms), str(c.samples)]
+        for c in barge_in.causes or ()
+    ]
     yield from (*table(["", "ms", "samples"], rows), "")
 
 
@@ -220,37 +208,18 @@ def _story(barge_in: BargeIn) -> list[str]:
 
 
 def _balance(analysis: Analysis) -> list[str]:
-    segments = analysis.segments[:SHOWN]
-    rows = []
-    for segment in segments:
-        said = "" if segment.speech_id is None else plain(segment.speech_id)
-        rows.append(
-            [f"{segment.index} {said}".strip(), *(_samples(segment, f) for _, f in _BALANCE)]
-        )
-    totals: Mapping[str, int | None] = {
-        name: getattr(analysis.totals, f if f.endswith("_samples") else f"{f}_samples", None)
-        for name, f in _BALANCE
-    }
-    total = [
-        analysis.unaccounted_samples if name == "unaccounted" else totals[name]
-        for name, _ in _BALANCE
+    columns: list[Segment | None] = [*analysis.segments[:SHOWN]]
+    if len(analysis.segments) != 1:
+        columns.append(None)
+    heads = ["samples", *("total" if c is None else f"segment {c.index}" for c in columns)]
+    rows = [
+        [name, *(count_text(balance_figure(analysis, column, field)) for column in columns)]
+        for name, _, field in balance_rows(analysis, columns)
     ]
-    rows.append(["**total**", *(DASH if value is None else str(value) for value in total)])
-    lines = table(["segment", *(name for name, _ in _BALANCE)], rows)
+    lines = table(heads, rows)
     if len(analysis.segments) > SHOWN:
-        lines += ["", f"The first {SHOWN} of {len(analysis.segments)} segments."]
-    return [
-        *lines,
-        "",
-        "Samples. captured = pushed + dropped + held; pushed = sent + cleared + queued.",
-    ]
-
-
-def _samples(segment: Segment, field: str) -> str:
-    value = getattr(segment, field)
-    if field in ("captured", "pushed", "sent"):
-        value = None if value is None else value.samples
-    return DASH if value is None else str(value)
+        lines += ["", f"The first {SHOWN} of {len(analysis.segments)} segments, and the total."]
+    return [*lines, "", BALANCE_NOTE]
 
 
 # --- Several traces ------------------------------------------------------------------------------
