@@ -17,11 +17,15 @@ from probe.errors import ProbeError, TraceError, UsageError
 if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Result
+    from reports.timeline import Timeline
 
 __all__ = ["report", "show"]
 
 SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 """Names of traces in a folder."""
+
+PICTURES: Final = ("html",)
+"""Formats that draw what lies where in time."""
 
 
 @click.command()
@@ -29,10 +33,11 @@ SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["terminal", "json"]),
+    type=click.Choice(["terminal", "json", "html"]),
     default="terminal",
     show_default=True,
-    help="json: one document, schema 1; several traces under the key analyses.",
+    help="json: one document, schema 1; several traces under the key analyses. html: one page "
+    "with a timeline of each call, whole in itself.",
 )
 @click.option(
     "-o",
@@ -69,21 +74,29 @@ def report(
     code 1; the others are reported all the same. An --expect that does not hold makes the exit
     code 3, and so does a finding that --fail-on forbids; one that could not be judged makes it 1.
     """
+    from probe.trace.reader import read_trace
     from reports import analyze
+    from reports.timeline import lay_out
 
     assertions = expectations.read(expected, "--expect")
     chosen = settings.load(thresholds)
     forbidden = settings.gates(fail_on)
-    if segment is not None and output_format == "json":
-        raise UsageError("--segment goes with --format terminal: json holds every segment")
+    if segment is not None and output_format != "terminal":
+        raise UsageError(
+            f"--segment goes with --format terminal: {output_format} holds every segment"
+        )
     files = _files(traces)
     if output is not None and output.resolve() in {path.resolve() for path in files}:
         raise UsageError(f"{output}: expected another file to write to, found one of the traces")
-    analyses = []
+    analyses: list[Analysis] = []
+    timelines: list[Timeline] = []
     failed = False
     for path in files:
         try:
-            analyses.append(analyze(path, settings=chosen))
+            trace = read_trace(path)
+            analyses.append(analyze(trace, settings=chosen))
+            if output_format in PICTURES:
+                timelines.append(lay_out(trace))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
             failed = True
             click.echo(f"sinkprobe: {error}", err=True)
@@ -93,7 +106,14 @@ def report(
         most = max(len(a.segments) for a in analyses)
         raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
     found = expectations.results(analyses, assertions) if assertions else None
-    show(analyses, output_format, output=output, segment=segment, expected=found)
+    show(
+        analyses,
+        output_format,
+        timelines=timelines,
+        output=output,
+        segment=segment,
+        expected=found,
+    )
     if failed:
         return 1
     return max(expectations.exit_code(found), settings.fails(analyses, forbidden))
@@ -103,6 +123,7 @@ def show(
     analyses: Sequence[Analysis],
     output_format: str,
     *,
+    timelines: Sequence[Timeline] = (),
     output: Path | None = None,
     segment: int | None = None,
     expected: Sequence[Sequence[Result]] | None = None,
@@ -112,7 +133,8 @@ def show(
 
     Args:
         analyses: at least one.
-        output_format: ``terminal`` or ``json``.
+        output_format: ``terminal``, ``json`` or ``html``.
+        timelines: for the formats that draw a picture, the lanes of each analysis.
         output: a file, overwritten if it is there; ``None``: standard output, as wide as the
             terminal is and in colour where it can.
         segment: in the terminal report, the segment to show in full.
@@ -126,6 +148,11 @@ def show(
 
     if output_format == "json":
         text = json.render(analyses, expected)
+    elif output_format == "html":
+        # Jinja2 takes its time to load, and only a page needs it.
+        from reports.renderers import html
+
+        text = html.render(analyses, timelines, expected)
     else:
         width = _width() if output is None else 80
         text = terminal.render(
