@@ -6,17 +6,19 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from probe.cli import expectations, settings
+from probe.cli.formats import FORMATS, Material, guessed
 from probe.errors import ProbeError, TraceError, UsageError
 
 if TYPE_CHECKING:
     from reports import Analysis
-    from reports.assertions import Result
+    from reports.renderers.tables import Table
     from reports.timeline import Timeline
 
 __all__ = ["report", "show"]
@@ -24,20 +26,15 @@ __all__ = ["report", "show"]
 SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 """Names of traces in a folder."""
 
-PICTURES: Final = ("html",)
-"""Formats that draw what lies where in time."""
-
 
 @click.command()
 @click.argument("traces", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["terminal", "json", "html"]),
-    default="terminal",
-    show_default=True,
-    help="json: one document, schema 1; several traces under the key analyses. html: one page "
-    "with a timeline of each call, whole in itself.",
+    type=click.Choice(list(FORMATS)),
+    help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
+    + ". Without it, what the name of --output ends in, else terminal.",
 )
 @click.option(
     "-o",
@@ -48,7 +45,12 @@ PICTURES: Final = ("html",)
 @click.option(
     "--segment",
     type=click.IntRange(min=1),
-    help="Show this segment in full (terminal only; json holds all of them).",
+    help="Show this segment in full (terminal only; the others hold all of them).",
+)
+@click.option(
+    "--table",
+    type=click.Choice(["barge-ins", "segments"]),
+    help="csv and parquet: which table.  [default: barge-ins]",
 )
 @click.option(
     "--expect",
@@ -60,9 +62,10 @@ PICTURES: Final = ("html",)
 @settings.judged_by
 def report(
     traces: Sequence[Path],
-    output_format: str,
+    output_format: str | None,
     output: Path | None,
     segment: int | None,
+    table: Table | None,
     expected: Sequence[str],
     thresholds: Sequence[str],
     fail_on: Sequence[str],
@@ -81,6 +84,10 @@ def report(
     assertions = expectations.read(expected, "--expect")
     chosen = settings.load(thresholds)
     forbidden = settings.gates(fail_on)
+    output_format = output_format or guessed(output)
+    draws = FORMATS[output_format].draws
+    if table is not None and output_format not in ("csv", "parquet"):
+        raise UsageError(f"--table goes with --format csv or parquet, not with {output_format}")
     if segment is not None and output_format != "terminal":
         raise UsageError(
             f"--segment goes with --format terminal: {output_format} holds every segment"
@@ -95,7 +102,7 @@ def report(
         try:
             trace = read_trace(path)
             analyses.append(analyze(trace, settings=chosen))
-            if output_format in PICTURES:
+            if draws:
                 timelines.append(lay_out(trace))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
             failed = True
@@ -106,61 +113,30 @@ def report(
         most = max(len(a.segments) for a in analyses)
         raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
     found = expectations.results(analyses, assertions) if assertions else None
-    show(
-        analyses,
-        output_format,
-        timelines=timelines,
-        output=output,
-        segment=segment,
-        expected=found,
+    material = Material(
+        analyses, timelines, expected=found, segment=segment, table=table or "barge-ins"
     )
+    show(material, output_format, output)
     if failed:
         return 1
     return max(expectations.exit_code(found), settings.fails(analyses, forbidden))
 
 
-def show(
-    analyses: Sequence[Analysis],
-    output_format: str,
-    *,
-    timelines: Sequence[Timeline] = (),
-    output: Path | None = None,
-    segment: int | None = None,
-    expected: Sequence[Sequence[Result]] | None = None,
-    expected_title: str = "Expected",
-) -> None:
+def show(material: Material, output_format: str, output: Path | None = None) -> None:
     """Put one report on standard output, or into a file.
 
     Args:
-        analyses: at least one.
-        output_format: ``terminal``, ``json`` or ``html``.
-        timelines: for the formats that draw a picture, the lanes of each analysis.
-        output: a file, overwritten if it is there; ``None``: standard output, as wide as the
-            terminal is and in colour where it can.
-        segment: in the terminal report, the segment to show in full.
-        expected: of each analysis, what came of the assertions held against it.
-        expected_title: what the terminal report says above them.
+        material: what it is made of. On standard output it is as wide as the terminal is, and in
+            colour where that can show it.
+        output_format: a name of `FORMATS`.
+        output: a file, overwritten if it is there; ``None``: standard output.
 
     Raises:
-        ProbeError: the file can't be written.
+        ProbeError: the file can't be written, or a library the format needs is not installed.
     """
-    from reports.renderers import json, terminal
-
-    if output_format == "json":
-        text = json.render(analyses, expected)
-    elif output_format == "html":
-        # Jinja2 takes its time to load, and only a page needs it.
-        from reports.renderers import html
-
-        text = html.render(analyses, timelines, expected)
-    else:
-        width = _width() if output is None else 80
-        text = terminal.render(
-            analyses, segment=segment, width=width, colour=output is None and _colour()
-        )
-        if expected is not None:
-            text += expectations.section(analyses, expected, expected_title, width)
-    _put(text, output)
+    if output is None:
+        material = replace(material, width=_width(), colour=_colour())
+    _put(FORMATS[output_format].render(material), output)
 
 
 def _files(traces: Sequence[Path]) -> list[Path]:
@@ -185,13 +161,17 @@ def _colour() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _put(text: str, output: Path | None) -> None:
-    if output is None:
+def _put(report: str | bytes, output: Path | None) -> None:
+    if output is None and isinstance(report, bytes):
+        if sys.stdout.isatty():
+            raise UsageError("expected a file to write to (-o): this format is no text")
+        sys.stdout.buffer.write(report)
+    elif output is None:
         # A terminal that knows no dash gets a question mark instead of a traceback.
         encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, "replace").decode(encoding))
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ProbeError(f"{output}: can't be written: {error.strerror or error}") from error
+        sys.stdout.write(str(report).encode(encoding, "replace").decode(encoding))
+    else:
+        try:
+            output.write_bytes(report if isinstance(report, bytes) else report.encode())
+        except OSError as error:
+            raise ProbeError(f"{output}: can't be written: {error.strerror or error}") from error

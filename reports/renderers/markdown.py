@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from reports.assertions import Result, text
+from reports.assertions.text import summary
 from reports.explanations import amount_text, measured
 from reports.renderers.markup import details, plain, table
 from reports.renderers.wording import (
@@ -34,11 +36,18 @@ SHOWN: Final = 20
 """Rows of one table; the rest is counted."""
 
 
-def render(analyses: Sequence[Analysis]) -> str:
-    """The report as Markdown, newline at its end; one analysis in full, several as a table."""
+def render(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]] | None = None) -> str:
+    """The report as Markdown, newline at its end; one analysis in full, several as a table.
+
+    Args:
+        analyses: at least one.
+        expected: of each analysis, what came of the assertions held against it.
+    """
     lines = [_key_line(analyses), ""]
     for analysis in analyses:
         lines += _doubts(analysis, named=len(analyses) > 1)
+    if expected is not None:
+        lines += _expected(analyses, expected)
     if len(analyses) == 1:
         lines += _single(analyses[0])
     else:
@@ -111,6 +120,14 @@ def _doubts(analysis: Analysis, *, named: bool) -> Iterator[str]:
         reasons = "; ".join(plain(text) for text in (*doubt.reasons, doubt.amount) if text)
         because = f" ({reasons})" if reasons else ""
         yield from (f"> :warning: {where}{plain(doubt.text)}{because}", "")
+
+
+def _expected(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]]) -> Iterator[str]:
+    for analysis, results in zip(analyses, expected, strict=True):
+        where = f" of {_name(analysis)}" if len(analyses) > 1 else ""
+        yield from (f"### Expected{where}: {summary(results)}", "")
+        # What could end the block is in no assertion: the language knows no backtick.
+        yield from ("```text", text(results, 100).rstrip(), "```", "")
 
 
 # --- One trace -----------------------------------------------------------------------------------
