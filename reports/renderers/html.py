@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -47,13 +48,19 @@ SHORT_NS: Final = 12_000_000_000
 OPEN_BARGE_INS: Final = 3
 """So many are told in full; of more, each is behind a click."""
 
+SHOWN_ROWS: Final = 10
+"""Of the barge-ins of a call, before the rest is put behind a click."""
+
 OPEN_SEGMENTS: Final = 12
-SHOWN_LOSSES: Final = 40
+SHOWN_LOSSES: Final = 8
 SHOWN_FINDINGS: Final = 5
 """Of one rule, before the rest is put behind a click."""
 
-STRONG: Final = {"verdict": 0, "commit": 1, "clear": 1, "pause": 2, "resume": 2, "bookmark": 1}
+WEIGHT: Final = {"verdict": 0, "commit": 1, "clear": 1, "bookmark": 1, "pause": 2, "resume": 2}
 """Which marks get their names first where there is no room for all of them."""
+
+LINES: Final = frozenset({"verdict", "commit", "clear", "pause", "resume"})
+"""Marks of a barge-in that are drawn through all lanes."""
 
 
 def render(
@@ -81,6 +88,8 @@ def render(
         count=wording.count_text,
         amount=amount_text,
         after=lambda value: f"{round(value, 1) + 0.0:+.1f}",
+        clock=_clock,
+        setting=_setting,
     )
     style, script = (
         (files("reports.renderers") / "html_page" / name).read_text(encoding="utf-8")
@@ -110,6 +119,23 @@ def shown(text: object) -> str:
     return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in str(text))
 
 
+def _clock(us: int) -> str:
+    """An instant: milliseconds, from a minute on minutes and seconds."""
+    if abs(us) < 60_000_000:
+        return f"{us / 1000:.1f} ms"
+    minutes, rest = divmod(us, 60_000_000)
+    return f"{minutes}:{rest / 1e6:06.3f}"
+
+
+def _setting(value: object) -> str:
+    """An option as the session has it."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return shown(value)
+
+
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -134,9 +160,9 @@ def _call(
         "headline": _headline(analysis, worst),
         "barge_ins": [_barge_in(analysis, b) for b in analysis.barge_ins],
         "worst": [_row(b) for b in worst] if len(worst) > 1 else [],
+        "shown_rows": SHOWN_ROWS,
         "open_barge_ins": len(worst) <= OPEN_BARGE_INS,
         "findings": list(_findings(analysis.findings)),
-        "shown_findings": SHOWN_FINDINGS,
         "not_judged": _not_judged(analysis),
         "thresholds": [t for t in analysis.thresholds if t.value != t.default],
         "balance": _balance(analysis),
@@ -144,32 +170,52 @@ def _call(
         "claims": [s for s in analysis.segments if s.claimed_position_ms is not None],
         "under_way": [text for s in analysis.segments if (text := wording.under_way(analysis, s))],
         "held": held,
-        "data": _data(analysis, timeline, worst, dense, depth),
+        "leaks": any(leak is not None and leak.spans for leak in _leaks_of(analysis)),
+        "data": _deflated(
+            json.dumps(_data(analysis, timeline, worst, dense, depth), allow_nan=False).encode()
+        ),
         "columns": columns,
     }
 
 
-def _headline(analysis: Analysis, worst: Sequence[BargeIn]) -> dict[str, Any]:
-    """The one figure a reader came for."""
+def _headline(analysis: Analysis, worst: Sequence[BargeIn]) -> list[dict[str, Any]]:
+    """The figures a reader came for: what leaked, and what was swallowed if anything was."""
+    figures = [_leak_figure(analysis, worst)]
+    swallowed = analysis.totals.swallowed_samples
+    if swallowed:
+        rates = {g.rate_hz for s in analysis.segments for g in s.geometry["captured"]}
+        length = samples_ms(swallowed, rates)
+        figures.append(
+            {
+                "big": f"{swallowed} samples" if length is None else wording.ms_text(length),
+                "what": "swallowed: lost, and nobody had interrupted",
+                "bad": True,
+                "detail": f"{swallowed} samples",
+                "small": "",
+            }
+        )
+    return figures
+
+
+def _leak_figure(analysis: Analysis, worst: Sequence[BargeIn]) -> dict[str, Any]:
     judged = [b for b in worst if b.leaked is not None]
     if not judged:
         what = "no barge-in in this trace" if not worst else "no verdict, so no leak is counted"
         return {"big": "", "what": what, "bad": False, "detail": "", "small": ""}
     sent = (judged[0].leaked or {}).get("sent")
+    pushed = (judged[0].leaked or {}).get("pushed")
     resolution = analysis.trace.resolution_ms.get("sent")
     small = ""
     if sent is not None and sent.samples and resolution and (sent.ms or 0) <= resolution:
         small = f"no longer than the resolution of {resolution:g} ms, so it may as well be none"
-    pushed = (judged[0].leaked or {}).get("pushed")
-    detail = f"{amount_text(sent)} sent, {amount_text(pushed)} pushed"
     what = "leaked after the verdict"
     if len(judged) > 1:
-        what += f", at worst; {len(judged)} barge-ins with a verdict"
+        what += f" at worst, of {len(judged)} barge-ins with a verdict"
     return {
         "big": wording.DASH if sent is None else wording.ms_text(sent.ms),
         "what": what,
         "bad": sent is None or sent.samples > 0,
-        "detail": detail,
+        "detail": f"{amount_text(sent)} sent, {amount_text(pushed)} pushed",
         "small": small,
     }
 
@@ -324,15 +370,16 @@ def _balance(analysis: Analysis) -> dict[str, Any]:
     """A table with a row per segment and a column per figure."""
     columns: list[Segment | None] = [*analysis.segments, None]
     heads = wording.balance_rows(analysis, columns)
-    touched = {b.segment for b in analysis.barge_ins}
+    wrong = [s.index for s in analysis.segments if s.balanced is False or s.swallowed_samples]
+    touched = [b.segment for _, b in worst_first([analysis]) if b.segment is not None]
+    chosen = set([*wrong, *touched][:OPEN_SEGMENTS])
     rows = [
         {
             "segment": segment,
             "cells": [_cell(analysis, segment, field) for _, _, field in heads],
             "first": segment is None
             or len(analysis.segments) <= OPEN_SEGMENTS
-            or segment.index in touched
-            or segment.balanced is False,
+            or segment.index in chosen,
         }
         for segment in columns
     ]
@@ -429,7 +476,12 @@ class _Packer:
         self.plain(depth.samples)
 
     def text(self) -> str:
-        return base64.b64encode(zlib.compress(b"".join(self.parts), 6)).decode()
+        return _deflated(b"".join(self.parts))
+
+
+def _deflated(data: bytes) -> str:
+    """As text in which no markup can be."""
+    return base64.b64encode(zlib.compress(data, 6)).decode()
 
 
 def _packed(timeline: Timeline) -> tuple[str, dict[str, Any], list[Any]]:
@@ -505,7 +557,7 @@ def _data(
         "agent": [_item(s, s.what, _state_look(s.what)) for s in timeline.agent],
         "gate": [_item(s, s.what, s.what) for s in timeline.gate],
         "lost": [_lost(s, swallowing) for s in timeline.lost],
-        "claimed": [_item(s, _claim(s), "claimed") for s in timeline.claimed],
+        "claimed": [_item(s, _length(s.start_ns, s.stop_ns), "claimed") for s in timeline.claimed],
     }
     leaks = sorted(_leaks(analysis), key=lambda item: item["from"])
     optional = {
@@ -533,15 +585,20 @@ def _data(
     }
 
 
+def _when(ns: int) -> str:
+    """An instant in milliseconds, beside it in minutes and seconds where they are many."""
+    ms = f"{ns / 1e6:.1f} ms"
+    return ms if abs(ns) < 60_000_000_000 else f"{_clock(ns // 1000)} ({ms})"
+
+
 def _length(start_ns: int, stop_ns: int) -> str:
     return f"{(stop_ns - start_ns) / 1e6:.1f} ms"
 
 
-def _item(stretch: Stretch, label: str, kind: str, about: str = "") -> dict[str, Any]:
+def _item(stretch: Stretch, label: str, kind: str) -> dict[str, Any]:
     length = _length(stretch.start_ns, stretch.stop_ns)
     parts = [
-        f"{about or stretch.what}, {length}, {stretch.start_ns / 1e6:.1f} to "
-        f"{stretch.stop_ns / 1e6:.1f} ms",
+        f"{stretch.what}, {length}, {_when(stretch.start_ns)} to {_when(stretch.stop_ns)}",
         f"segment {stretch.segment}" if stretch.segment is not None else "",
         stretch.speech or "",
         stretch.detail,
@@ -553,10 +610,6 @@ def _item(stretch: Stretch, label: str, kind: str, about: str = "") -> dict[str,
         "kind": kind,
         "text": shown(", ".join(part for part in parts if part)),
     }
-
-
-def _claim(stretch: Stretch) -> str:
-    return f"claimed {_length(stretch.start_ns, stretch.stop_ns)}"
 
 
 def _state_look(state: str) -> str:
@@ -571,7 +624,7 @@ def _lost(stretch: Stretch, swallowing: set[int]) -> dict[str, Any]:
     why = wording.LOSSES.get((stretch.what, stretch.detail), stretch.detail)
     parts = [
         f"{measured(samples, length)} {'swallowed' if swallowed else stretch.what}: {why}",
-        f"at {stretch.start_ns / 1e6:.1f} ms",
+        f"at {_when(stretch.start_ns)}",
         f"segment {stretch.segment}" if stretch.segment is not None else "",
         "drawn as long as it would have lasted",
     ]
@@ -579,6 +632,7 @@ def _lost(stretch: Stretch, swallowing: set[int]) -> dict[str, Any]:
         "from": stretch.start_ns // 1000,
         "to": stretch.stop_ns // 1000,
         "label": f"{wording.ms_text(length)} {'swallowed' if swallowed else stretch.what}",
+        "short": wording.ms_text(length),
         "kind": "swallowed" if swallowed else "discarded",
         "text": shown(", ".join(part for part in parts if part)),
     }
@@ -586,7 +640,7 @@ def _lost(stretch: Stretch, swallowing: set[int]) -> dict[str, Any]:
 
 def _point(instant: Instant) -> dict[str, Any]:
     parts = [
-        f"{instant.what} at {instant.at_ns / 1e6:.1f} ms",
+        f"{instant.what} at {_when(instant.at_ns)}",
         instant.detail,
         instant.speech or "",
     ]
@@ -594,37 +648,52 @@ def _point(instant: Instant) -> dict[str, Any]:
         "from": instant.at_ns // 1000,
         "to": instant.at_ns // 1000,
         "shape": "point",
+        "label": shown(instant.what),
         "text": shown(", ".join(part for part in parts if part)),
     }
 
 
 def _marks(analysis: Analysis, timeline: Timeline) -> Iterator[dict[str, Any]]:
+    windows = [_window(barge_in) for barge_in in analysis.barge_ins]
     for mark in timeline.marks:
-        item = _point(mark)
         label = mark.what
         if mark.what == "bookmark":
             label = mark.detail if len(mark.detail) <= 24 else mark.detail[:23] + "…"
+        item = _point(mark)
         if mark.count > 1 and mark.until_ns is not None:
             label += f" {mark.count}x"
-            item["text"] += f", {mark.count} times up to {mark.until_ns / 1e6:.1f} ms"
-        weight = STRONG.get(mark.what, 4)
-        yield {**item, "label": shown(label), "kind": mark.what, "weight": weight}
+            item["text"] += f", {mark.count} times up to {_when(mark.until_ns)}"
+        usual = 5 if mark.what.endswith("untapped") else 4
+        yield {
+            **item,
+            "label": shown(label),
+            "kind": mark.what,
+            "weight": WEIGHT.get(mark.what, usual),
+            "line": mark.what in LINES
+            and any(w["from"] <= item["from"] <= w["to"] for w in windows),
+        }
     for barge_in in analysis.barge_ins:
         if barge_in.verdict_ms is None:
             continue
-        at = _us(barge_in.verdict_ms)
         where = "" if barge_in.segment is None else f", segment {barge_in.segment}"
         speech = f", {barge_in.speech_id}" if barge_in.speech_id else ""
+        at = _when(round(barge_in.verdict_ms * 1e6))
+        told = f"verdict: {barge_in.verdict_kind} at {at}{where}{speech}"
         yield {
-            "from": at,
-            "to": at,
+            "from": _us(barge_in.verdict_ms),
+            "to": _us(barge_in.verdict_ms),
             "label": f"verdict: {barge_in.verdict_kind}",
             "kind": "verdict",
-            "weight": STRONG["verdict"],
-            "text": shown(
-                f"verdict: {barge_in.verdict_kind} at {barge_in.verdict_ms:.1f} ms{where}{speech}"
-            ),
+            "weight": WEIGHT["verdict"],
+            "line": True,
+            "text": shown(told),
         }
+
+
+def _leaks_of(analysis: Analysis) -> Iterator[Leak | None]:
+    for barge_in in analysis.barge_ins:
+        for boundary in ("pushed", "sent"):
+            yield (barge_in.leaked or {}).get(boundary)
 
 
 def _leaks(analysis: Analysis) -> Iterator[dict[str, Any]]:
@@ -641,9 +710,11 @@ def _leaks(analysis: Analysis) -> Iterator[dict[str, Any]]:
                     "to": _us(span.stop_ms),
                     "lane": boundary,
                     "label": f"{wording.ms_text(length)} leaked",
+                    "short": wording.ms_text(length),
                     "text": shown(
                         f"{measured(samples, length)} {boundary} after the verdict, "
-                        f"{span.start_ms:.1f} to {span.stop_ms:.1f} ms, "
+                        f"{_when(round(span.start_ms * 1e6))} to "
+                        f"{_when(round(span.stop_ms * 1e6))}, "
                         f"pushed positions {span.start_sample} to {span.stop_sample}, "
                         f"{barge_in.speech_id or 'no speech'}"
                     ),

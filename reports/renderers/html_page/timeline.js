@@ -8,14 +8,16 @@
   const GUTTER = 104;
   const NARROW = 640;
   const SHORTEST_US = 100;
+  const SEEN_BLOCK_US = 10000;
   const COLUMNS = ["rate", "segment", "source", "fate"];
 
   // --- Data ------------------------------------------------------------------------------------
 
-  async function inflate(text) {
+  function inflated(id) {
+    const text = document.getElementById(id).textContent;
     const packed = Uint8Array.from(atob(text.trim()), (c) => c.charCodeAt(0));
     const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Int32Array(await new Response(stream).arrayBuffer());
+    return new Response(stream);
   }
 
   // Reads int32 columns one after the other, in the order in which the renderer packed them.
@@ -130,9 +132,27 @@
 
   class Sparse {
     constructor(id, name, height, items) {
-      Object.assign(this, { id, name, height, items });
+      Object.assign(this, { id, name, items });
       this.from = items.map((item) => item.from);
-      this.longest = Math.max(0, ...items.map((item) => item.to - item.from));
+      this.longest = items.reduce((most, item) => Math.max(most, item.to - item.from), 0);
+      this.rowHeight = height;
+      this.rows = height ? this.place() : 1;
+      this.height = height * this.rows;
+    }
+
+    // What overlaps lies below each other, in up to three rows; points have a row of their own.
+    place() {
+      const ends = [];
+      for (const item of this.items) {
+        if (item.shape === "point") continue;
+        let row = ends.findIndex((end) => end <= item.from);
+        if (row < 0) row = Math.min(ends.length, 2);
+        ends[row] = item.to;
+        item.row = row;
+      }
+      const points = this.items.filter((item) => item.shape === "point");
+      for (const item of points) item.row = ends.length;
+      return Math.max(ends.length + (points.length ? 1 : 0), 1);
     }
 
     get length() {
@@ -150,11 +170,13 @@
       }
     }
 
-    hit(us, slack) {
+    // The nearest one, in the row that was pointed at if there are several.
+    hit(us, slack, row = null) {
       let best = -1;
       let distance = Infinity;
       for (const i of this.between(us - slack, us + slack)) {
         const item = this.items[i];
+        if (row !== null && this.rows > 1 && item.row !== row) continue;
         const off = Math.max(item.from - us, us - item.to, 0) * 1e6 + (item.to - item.from);
         if (off < distance) [best, distance] = [i, off];
       }
@@ -277,7 +299,8 @@
       this.leaks = sparse("leaks", "leaked", 0);
       this.silence = silence;
       this.sent = sent;
-      this.marks = sparse("marks", "marks", 46);
+      this.marks = sparse("marks", "marks", 0);
+      this.marks.height = 46;
       return [
         this.marks,
         sparse("caller", "caller", 22),
@@ -299,6 +322,8 @@
     // --- Geometry
 
     resize() {
+      this.patterns = {};
+      this.colours = {};
       const width = this.canvas.parentElement.clientWidth;
       this.narrow = width < NARROW;
       this.left = this.narrow ? 6 : GUTTER;
@@ -403,7 +428,7 @@
       if (!lanes.length) return;
       const at = this.chosen ? lanes.indexOf(this.chosen.lane) : by > 0 ? -1 : lanes.length;
       const lane = lanes[Math.min(Math.max(at + by, 0), lanes.length - 1)];
-      const here = this.chosen ? this.chosen.from : this.view[0];
+      const here = this.chosen ? Math.max(this.chosen.from, this.view[0]) : this.view[0];
       this.choose(lane, Math.min(firstFrom(lane.from, here), lane.length - 1));
     }
 
@@ -439,8 +464,9 @@
         const row = this.leaks.hit(us, slack / 2);
         if (row >= 0 && this.leaks.items[row].lane === shown) return { lane: this.leaks, row };
       }
+      const inLane = lane.rowHeight ? Math.floor((y - lane.y) / lane.rowHeight) : null;
       for (const candidate of lane === this.sent ? [lane, this.silence] : [lane]) {
-        const row = candidate.hit(us, slack);
+        const row = candidate.hit(us, slack, inLane);
         if (row >= 0) return { lane: candidate, row, us };
       }
       return null;
@@ -469,7 +495,7 @@
       }
       new ResizeObserver(() => this.resize()).observe(frame);
       for (const query of ["(prefers-color-scheme: dark)", "(prefers-contrast: more)"]) {
-        matchMedia(query).addEventListener("change", () => this.paint());
+        matchMedia(query).addEventListener("change", () => this.resize());
       }
       matchMedia("print").addEventListener("change", (event) => {
         this.printing = event.matches;
@@ -607,9 +633,6 @@
     }
 
     paint() {
-      const style = getComputedStyle(this.root);
-      this.colour = (name) => style.getPropertyValue(`--${name}`).trim();
-      this.patterns = {};
       const g = (this.g = this.canvas.getContext("2d"));
       g.clearRect(0, 0, this.canvas.clientWidth, this.canvas.clientHeight);
       this.bottom = Math.max(...this.lanes.map((lane) => (lane.height ? lane.y + lane.height : 0)));
@@ -626,7 +649,6 @@
         else if (lane === this.marks) this.flags(lane);
         else if (lane.height) this.stretches(lane);
       }
-      this.leaked();
       this.ring();
       g.restore();
       this.miniature();
@@ -643,6 +665,14 @@
       dataset.sentY = this.sent.y;
     }
 
+    // What the style sheet calls by this name; asked once, until the look changes.
+    colour(name) {
+      if (!this.colours[name]) {
+        this.colours[name] = getComputedStyle(this.root).getPropertyValue(`--${name}`).trim();
+      }
+      return this.colours[name];
+    }
+
     font(size, weight = "") {
       this.g.font = `${weight} ${size}px ${this.colour("font")}`.trim();
     }
@@ -651,7 +681,8 @@
       if (this.patterns[name]) return this.patterns[name];
       const { ratio } = this;
       const size = Math.round(7 * ratio);
-      const tile = new OffscreenCanvas(size, size);
+      const tile = document.createElement("canvas");
+      tile.width = tile.height = size;
       const t = tile.getContext("2d");
       if (ground) {
         t.fillStyle = ground;
@@ -763,95 +794,133 @@
     }
 
     dense(lane) {
-      if (lane === this.sent) this.bars(this.silence, lane.y + 5, lane.height - 10);
-      this.bars(lane, lane.y + 2, lane.height - 4);
-      if (lane === this.sent) this.blocks(lane);
+      if (lane !== this.sent) {
+        this.amounts(lane, this.bars(lane, lane.y + 2, lane.height - 4));
+        return;
+      }
+      const silence = this.bars(this.silence, lane.y + 5, lane.height - 10);
+      const bars = this.bars(lane, lane.y + 2, lane.height - 4);
+      this.blocks(lane);
+      const taken = this.leaked();
+      this.amounts(this.silence, silence, [...bars.map(({ from, to }) => [from, to]), ...taken]);
+      this.amounts(lane, bars, taken);
     }
 
     // Rows that touch on the screen are one rectangle.
     bars(lane, y, height) {
-      const { g } = this;
       const level = levelFor(lane.levels, this.usPerPixel);
       const last = firstFrom(level.from, this.view[1]);
+      // Frames are set apart where there is room; runs of what was sent are of no meaning.
+      const apart = lane === this.sent || lane === this.silence ? 0 : 1;
+      const bars = [];
       let open = null;
-      let written = -Infinity;
-      const flush = () => {
-        if (!open) return;
-        g.fillStyle = this.paintOf(open.fill);
-        g.fillRect(open.from, y, open.to - open.from, height);
-        if (open.fill === "silence" || open.fill.startsWith("lost")) {
-          g.strokeStyle = this.colour(open.fill === "silence" ? "silence" : "dim");
-          g.lineWidth = 1;
-          g.strokeRect(open.from + 0.5, y + 0.5, Math.max(open.to - open.from - 1, 0), height - 1);
-        }
-        written = this.name(lane, level, open, y, height, written);
-        open = null;
-      };
       for (let i = firstFrom(level.reach, this.view[0]); i < last; i++) {
         const fill = this.fillFor(lane, level, i);
-        const from = Math.max(this.x(level.from[i]), this.left - 20);
-        let to = Math.min(this.x(level.to[i]), this.right + 20);
-        if (to - from > 5 && lane !== this.silence) to -= 1;
+        const from = this.x(level.from[i]);
+        let to = this.x(level.to[i]);
+        if (to - from > 5) to -= apart;
         to = Math.max(to, from + 1);
-        if (open && open.fill === fill && from <= open.to + 0.5 && open.segment === level.segment[i]) {
+        const owner = level.segment[i] * 256 + level.source[i];
+        if (open && open.fill === fill && open.owner === owner && from <= open.to + 0.6) {
           open.to = Math.max(open.to, to);
           open.samples += level.samples[i];
-          open.count += level.count[i];
-          continue;
+        } else {
+          const [samples, rate, segment] = [level.samples[i], level.rate[i], level.segment[i]];
+          open = { fill, from, to, owner, samples, rate, segment };
+          bars.push(open);
         }
-        flush();
-        open = {
-          fill,
-          from,
-          to,
-          segment: level.segment[i],
-          samples: level.samples[i],
-          count: level.count[i],
-          rate: level.rate[i],
-        };
       }
-      flush();
+      for (const bar of bars) this.bar(bar, y, height);
+      return bars;
     }
 
-    // The amount on a bar, or beside it where the bar is narrower than the text.
-    name(lane, level, bar, y, height, written) {
-      if (lane === this.silence && bar.to - bar.from < 60) return written;
+    // Writes the amounts where the bars are free, and notes the room it takes.
+    amounts(lane, bars, taken = []) {
+      if (bars.length + taken.length > 200) return;
+      const y = lane === this.silence ? this.sent.y + this.sent.height / 2 : lane.y + lane.height / 2;
+      bars.forEach((bar, i) => {
+        const next = i + 1 < bars.length ? bars[i + 1].from : this.right;
+        const [from, to] = this.free(bar, taken);
+        const written = this.amountOn(lane, { ...bar, from, to }, y, next - bar.to);
+        if (written) taken.push(written);
+      });
+    }
+
+    // The widest stretch of a bar that nothing has taken.
+    free({ from, to }, taken) {
+      const edges = [...taken]
+        .filter(([begin, end]) => begin < to && end > from)
+        .sort(([a], [b]) => a - b);
+      let best = [from, from];
+      let at = from;
+      for (const [begin, end] of [...edges, [to, to]]) {
+        if (begin - at > best[1] - best[0]) best = [at, begin];
+        at = Math.max(at, end);
+      }
+      return best;
+    }
+
+    bar({ fill, from, to }, y, height) {
+      const { g } = this;
+      const begin = Math.max(from, this.left - 20);
+      const width = Math.min(to, this.right + 20) - begin;
+      g.fillStyle = this.paintOf(fill);
+      g.fillRect(begin, y, width, height);
+      if (fill !== "silence" && !fill.startsWith("lost")) return;
+      g.strokeStyle = this.colour(fill === "silence" ? "silence" : "dim");
+      g.lineWidth = 1;
+      g.strokeRect(begin + 0.5, y + 0.5, Math.max(width - 1, 0), height - 1);
+    }
+
+    // How much audio a bar is: on it, or behind it where the bar is too short and there is room.
+    amountOn(lane, bar, y, room) {
       const { g } = this;
       const ms = bar.rate ? (bar.samples * 1000) / bar.rate : 0;
       const length = `${number(ms, ms < 10 ? 1 : 0)} ms`;
-      const text = lane === this.silence ? `silence ${length}` : length;
+      const texts = [length];
+      if (lane === this.silence) texts.unshift(`silence, ${length}`);
+      else if (bar.segment > 0) texts.unshift(`segment ${bar.segment}: ${length}`);
+      const from = Math.max(bar.from, this.left) + 6;
+      const space = Math.min(bar.to, this.right) - from - 4;
       this.font(11);
-      const width = g.measureText(text).width;
-      const from = Math.max(bar.from, this.left);
-      const to = Math.min(bar.to, this.right);
       g.textBaseline = "middle";
       g.textAlign = "left";
-      if (to - from >= width + 10) {
-        const at = from + 5;
-        if (lane === this.silence || bar.fill.startsWith("lost")) {
-          g.fillStyle = this.colour("lane");
-          g.fillRect(at - 2, y + height / 2 - 7, width + 4, 14);
-          g.fillStyle = this.colour("ink");
-        } else {
-          g.fillStyle = this.colour(bar.fill === "two" ? "on-two" : "on-one");
-        }
-        g.fillText(text, at, y + height / 2 + 0.5);
-        return bar.to;
+      const plated = lane === this.silence || bar.fill.startsWith("lost");
+      const fitting = texts.find((text) => g.measureText(text).width <= space);
+      if (fitting) {
+        if (plated) this.plate(from, y, g.measureText(fitting).width);
+        g.fillStyle = this.colour(plated ? "ink" : bar.fill === "two" ? "on-two" : "on-one");
+        g.fillText(fitting, from, y + 0.5);
+        return [from - 4, from + g.measureText(fitting).width + 4];
       }
-      return written;
+      if (lane.id === "captured" && bar.to > this.left) {
+        const beside = texts.find((text) => g.measureText(text).width + 12 <= room);
+        if (!beside) return null;
+        this.plate(bar.to + 5, y, g.measureText(beside).width);
+        g.fillStyle = this.colour("dim");
+        g.fillText(beside, bar.to + 5, y + 0.5);
+      }
+      return null;
+    }
+
+    // Ground under a text that stands on hatching.
+    plate(x, y, width) {
+      this.g.fillStyle = this.colour("lane");
+      this.g.fillRect(x - 3, y - 7, width + 6, 14);
     }
 
     // The blocks that the source handed on, where there is room to see them.
     blocks(lane) {
       const { g } = this;
       const level = lane.levels[0];
+      if (this.usPerPixel > SEEN_BLOCK_US / 7) return;
       const last = firstFrom(level.from, this.view[1]);
       g.strokeStyle = this.colour("lane");
       g.lineWidth = 1;
       for (let i = firstFrom(level.reach, this.view[0]); i < last; i++) {
         const count = Math.round(((level.to[i] - level.from[i]) * level.rate[i]) / 1e6 / this.call.blocks[level.source[i]]);
         const length = (level.to[i] - level.from[i]) / count;
-        if (!(count > 1) || length / this.usPerPixel < 7) continue;
+        if (!(count > 1)) continue;
         g.beginPath();
         for (let k = 1; k < count; k++) {
           const x = Math.round(this.x(level.from[i] + k * length)) + 0.5;
@@ -881,6 +950,7 @@
         g.closePath();
         g.fillStyle = this.colour("queue");
         g.fill();
+        if (level.within > 0) continue;
         g.strokeStyle = this.colour("queue-edge");
         g.lineWidth = 1.2;
         g.stroke();
@@ -904,37 +974,69 @@
 
     stretches(lane) {
       const { g } = this;
-      let covered = -Infinity;
-      for (const row of lane.between(this.view[0], this.view[1])) {
-        const item = lane.items[row];
+      const height = lane.rowHeight;
+      const covered = [];
+      const captions = [];
+      for (const nth of lane.between(this.view[0], this.view[1])) {
+        const item = lane.items[nth];
+        const y = lane.y + item.row * height;
         const from = Math.max(this.x(item.from), this.left - 20);
         const to = Math.max(Math.min(this.x(item.to), this.right + 20), from + 1.5);
+        // From afar a thing that is hidden under the one before is not painted again.
+        if (to <= covered[item.row] + 0.5 && to - from < 2) continue;
+        const last = captions[item.row];
+        if (last) last.room = from;
+        covered[item.row] = to;
         if (item.shape === "point") {
-          this.point(item, lane);
+          this.point(from, y + height / 2);
+          captions[item.row] = { item, from: to + 2, to: to + 2, y: y + height / 2, room: this.right };
+          if (last) this.caption(last);
           continue;
         }
-        // From afar a thing that is hidden under the one before is not painted again.
-        if (to <= covered + 0.5 && to - from < 2) continue;
-        covered = to;
         const [fill, edge, ink] = this.look(item.kind);
         g.fillStyle = fill;
-        g.fillRect(from, lane.y + 2, to - from, lane.height - 4);
+        g.fillRect(from, y + 2, to - from, height - 4);
         if (edge) {
           g.strokeStyle = edge;
           g.lineWidth = 1;
-          g.strokeRect(from + 0.5, lane.y + 2.5, Math.max(to - from - 1, 0), lane.height - 5);
+          g.strokeRect(from + 0.5, y + 2.5, Math.max(to - from - 1, 0), height - 5);
         }
-        this.caption(item.label, from, to, lane.y + lane.height / 2, ink, Boolean(edge));
+        captions[item.row] = { item, from, to, y: y + height / 2, ink, edge, room: this.right };
+        if (last) this.caption(last);
+      }
+      for (const last of captions) if (last) this.caption(last);
+    }
+
+    // Text on the thing, in full or short, else behind it if there is room before the next one.
+    caption({ item, from, to, y, ink, edge, room }) {
+      const { g } = this;
+      const texts = [item.label, item.short].filter(Boolean);
+      this.font(11);
+      g.textAlign = "left";
+      g.textBaseline = "middle";
+      const begin = Math.max(from, this.left) + 6;
+      const end = Math.min(to, this.right) - 4;
+      for (const text of texts) {
+        const width = g.measureText(text).width;
+        if (width > end - begin) continue;
+        if (edge) this.plate(begin, y, width);
+        g.fillStyle = ink;
+        g.fillText(text, begin, y + 0.5);
+        return;
+      }
+      for (const text of texts) {
+        const width = g.measureText(text).width;
+        if (to < this.left || width > room - to - 10) continue;
+        this.plate(to + 6, y, width);
+        g.fillStyle = this.colour("ink");
+        g.fillText(text, to + 6, y + 0.5);
+        return;
       }
     }
 
-    point(item, lane) {
+    point(x, y) {
       const { g } = this;
-      const x = this.x(item.from);
-      const y = lane.y + lane.height / 2;
       g.fillStyle = this.colour("ink");
-      g.strokeStyle = this.colour("page");
-      g.lineWidth = 1.5;
       g.beginPath();
       g.moveTo(x, y - 6);
       g.lineTo(x + 5, y);
@@ -942,7 +1044,6 @@
       g.lineTo(x - 5, y);
       g.closePath();
       g.fill();
-      g.stroke();
     }
 
     look(kind) {
@@ -962,35 +1063,20 @@
       return looks[kind]();
     }
 
-    caption(text, from, to, y, ink, plate) {
-      const { g } = this;
-      if (!text) return;
-      this.font(11);
-      const begin = Math.max(from, this.left) + 6;
-      const room = Math.min(to, this.right) - begin - 4;
-      const width = g.measureText(text).width;
-      if (width > room) return;
-      if (plate) {
-        g.fillStyle = this.colour("lane");
-        g.fillRect(begin - 3, y - 7, width + 6, 14);
-      }
-      g.fillStyle = ink;
-      g.textAlign = "left";
-      g.textBaseline = "middle";
-      g.fillText(text, begin, y + 0.5);
-    }
-
     lines() {
       const { g } = this;
-      const dashes = { verdict: [], commit: [7, 3], clear: [3, 3], pause: [1, 3], resume: [8, 3, 2, 3] };
-      let before = {};
-      for (const row of this.marks.between(this.view[0], this.view[1])) {
-        const { from, kind } = this.marks.items[row];
-        if (!(kind in dashes)) continue;
+      const dashes = { commit: [7, 3], clear: [3, 3], pause: [1, 3], resume: [8, 3, 2, 3] };
+      const before = {};
+      const marks = [...this.marks.between(this.view[0], this.view[1])]
+        .map((row) => this.marks.items[row])
+        .filter(({ line }) => line);
+      // From afar they would hide what they are about.
+      this.crowded = marks.length * 12 > this.right - this.left;
+      for (const { from, kind } of this.crowded ? [] : marks) {
         const x = Math.round(this.x(from)) + 0.5;
         if (before[kind] === x) continue;
         before[kind] = x;
-        g.setLineDash(dashes[kind]);
+        g.setLineDash(dashes[kind] || []);
         g.strokeStyle = this.colour(kind === "verdict" ? "verdict" : "mark");
         g.lineWidth = kind === "verdict" ? 2 : 1;
         g.beginPath();
@@ -1012,13 +1098,13 @@
       const { g } = this;
       const rows = [[], [], []];
       const items = [...lane.between(this.view[0], this.view[1])].map((row) => lane.items[row]);
-      const crowded = items.length > 400;
-      const order = crowded ? items.filter((item) => item.weight === 0) : items;
+      const order = items.filter((item) => item.weight < (this.crowded ? 1 : 5));
       for (const item of [...order].sort((a, b) => a.weight - b.weight || a.from - b.from)) {
         const strong = item.kind === "verdict";
         this.font(11, strong ? "600" : "");
         const x = this.x(item.from);
-        const width = g.measureText(item.label).width + 8;
+        const text = this.crowded ? item.kind : item.label;
+        const width = g.measureText(text).width + 8;
         const flip = x + width > this.right;
         const [from, to] = flip ? [x - width, x] : [x, x + width];
         const free = rows.findIndex((taken) => taken.every(([a, b]) => to < a - 2 || from > b + 2));
@@ -1033,7 +1119,7 @@
         g.fillStyle = this.colour(strong ? "on-verdict" : "ink");
         g.textAlign = "left";
         g.textBaseline = "middle";
-        g.fillText(item.label, from + 4, y + 0.5);
+        g.fillText(text, from + 4, y + 0.5);
       }
       let last = -Infinity;
       g.fillStyle = this.colour("mark");
@@ -1045,10 +1131,12 @@
       }
     }
 
+    // Paints what leaked; says which stretches of the lane it has taken, its text included.
     leaked() {
-      if (!this.leaks) return;
+      if (!this.leaks) return [];
       const { g } = this;
-      let written = -Infinity;
+      const taken = [];
+      const spans = [];
       for (const row of this.leaks.between(this.view[0], this.view[1])) {
         const item = this.leaks.items[row];
         const lane = this.lanes.find((l) => l.id === item.lane);
@@ -1061,30 +1149,48 @@
         }
         g.fillStyle = this.colour("leak");
         g.fillRect(from, lane.y, to - from, lane.height);
-        g.strokeStyle = this.colour("leak-edge");
-        g.lineWidth = 1;
-        g.strokeRect(from + 0.5, lane.y + 0.5, Math.max(to - from - 1, 0), lane.height - 1);
-        this.font(12, "700");
-        const width = g.measureText(item.label).width;
-        const y = lane.y + lane.height / 2;
-        const begin = Math.max(from, this.left);
-        const end = Math.min(to, this.right);
-        g.textBaseline = "middle";
-        g.textAlign = "left";
-        if (end - begin >= width + 8) {
-          g.fillStyle = this.colour("on-leak");
-          g.fillText(item.label, begin + (end - begin - width) / 2, y + 0.5);
-          written = end;
-          continue;
+        if (to - from > 5) {
+          g.strokeStyle = this.colour("leak-edge");
+          g.lineWidth = 1;
+          g.strokeRect(from + 0.5, lane.y + 0.5, to - from - 1, lane.height - 1);
         }
-        const at = end + width + 10 > this.right ? begin - width - 8 : end + 4;
-        if (at < written + 4) continue;
-        g.fillStyle = this.colour("page");
-        g.fillRect(at - 2, y - 8, width + 6, 16);
-        g.fillStyle = this.colour("leak-text");
-        g.fillText(item.label, at + 1, y + 0.5);
-        written = at + width + 4;
+        taken.push([from, to]);
+        spans.push({ item, from, to });
       }
+      for (const { item, from, to } of spans) {
+        this.leakText(item, from, to, this.sent.y + this.sent.height / 2, taken);
+      }
+      return taken;
+    }
+
+    // On the span if there is room, else behind it, else before it.
+    leakText({ label, short }, from, to, y, taken) {
+      const { g } = this;
+      const begin = Math.max(from, this.left);
+      const end = Math.min(to, this.right);
+      g.textBaseline = "middle";
+      g.textAlign = "left";
+      this.font(12, "700");
+      for (const text of [label, short]) {
+        const width = g.measureText(text).width;
+        if (end - begin < width + 6) continue;
+        g.fillStyle = this.colour("on-leak");
+        g.fillText(text, begin + (end - begin - width) / 2, y + 0.5);
+        return;
+      }
+      const width = g.measureText(short).width + 6;
+      const at = [end + 2, begin - width - 4].find(
+        (x) =>
+          x >= this.left &&
+          x + width <= this.right &&
+          taken.every(([a, b]) => x + width < a || x > b || (a === from && b === to)),
+      );
+      if (at === undefined) return;
+      g.fillStyle = this.colour("page");
+      g.fillRect(at, y - 8, width, 16);
+      g.fillStyle = this.colour("leak-text");
+      g.fillText(short, at + 3, y + 0.5);
+      taken.push([at, at + width]);
     }
 
     ring() {
@@ -1111,8 +1217,8 @@
       const level = levelFor(this.sent.levels, (last - first) / width);
       for (let i = 0; i < level.rows; i++) {
         g.fillStyle = this.colour(level.segment[i] % 2 ? "one" : "two");
-        const from = x(level.from[i]);
-        g.fillRect(from, 9, Math.max(x(level.to[i]) - from, 1), height - 18);
+        const from = Math.floor(x(level.from[i]));
+        g.fillRect(from, 9, Math.max(Math.ceil(x(level.to[i])) - from, 1), height - 18);
       }
       for (const item of this.leaks ? this.leaks.items : []) {
         if (item.lane !== "sent") continue;
@@ -1147,9 +1253,9 @@
   async function draw(root) {
     const number = root.dataset.call;
     try {
-      const call = JSON.parse(document.getElementById(`call-${number}`).textContent);
-      const numbers = await inflate(document.getElementById(`columns-${number}`).textContent);
-      pictures[number] = new Picture(root, call, numbers);
+      const call = await inflated(`call-${number}`).json();
+      const numbers = await inflated(`columns-${number}`).arrayBuffer();
+      pictures[number] = new Picture(root, call, new Int32Array(numbers));
     } catch (error) {
       told(root, `The timeline can't be drawn: ${error.message}`);
       throw error;
