@@ -352,15 +352,16 @@ def _pushed(ledger: Ledger, losses: _Losses) -> Frames:
 
 
 def _sent(ledger: Ledger) -> Frames:
-    """One row per run and segment; what left unseen at pushed is inherited."""
+    """One row per run and segment; what was inside or left unseen at pushed is inherited."""
     parts, t, p = ledger.parts, ledger.trace.sent, ledger.trace.pushed
     rows = np.flatnonzero(parts.run >= 0)
     rows = rows[np.lexsort((parts.start[rows], parts.run[rows]))]
-    run, segment = parts.run[rows], parts.segment[rows] + 1
+    run, segment, inside = parts.run[rows], parts.segment[rows] + 1, parts.inherited[rows]
     new = np.ones(len(rows), np.bool_)
     new[1:] = (
         (run[1:] != run[:-1])
         | (segment[1:] != segment[:-1])
+        | (inside[1:] != inside[:-1])
         | (parts.start[rows][1:] != parts.stop[rows][:-1])
     )
     first = np.flatnonzero(new)
