@@ -651,6 +651,7 @@
       }
       this.ring();
       g.restore();
+      for (const lane of this.lanes) if (lane.height) this.title(lane);
       this.miniature();
       this.tell();
     }
@@ -752,19 +753,28 @@
       if (lane !== this.marks) {
         g.fillRect(this.left, lane.y, this.right - this.left, lane.height);
       }
-      const current = this.chosen && (this.chosen.lane === lane || this.rowOf(this.chosen.lane) === lane);
-      this.font(12, current ? "600" : "");
-      g.fillStyle = this.colour(current ? "ink" : "dim");
-      g.textBaseline = "middle";
-      g.textAlign = this.narrow ? "left" : "right";
-      if (this.narrow) g.fillText(lane.name, this.left, lane.y - 7);
-      else g.fillText(lane.name, this.left - 10, lane.y + lane.height / 2);
       if (this.call.untapped.includes(lane.id)) {
         g.textAlign = "left";
         this.font(11, "italic");
         g.fillStyle = this.colour("dim");
         g.fillText("not tapped", this.left + 8, lane.y + lane.height / 2);
       }
+    }
+
+    // Names come last: on a narrow screen they stand among the lanes, on ground of their own.
+    title(lane) {
+      const { g } = this;
+      const current = this.chosen && this.rowOf(this.chosen.lane) === lane;
+      this.font(12, current ? "600" : "");
+      g.textBaseline = "middle";
+      g.textAlign = this.narrow ? "left" : "right";
+      if (this.narrow) {
+        g.fillStyle = this.colour("page");
+        g.fillRect(this.left, lane.y - 13, g.measureText(lane.name).width + 5, 12);
+      }
+      g.fillStyle = this.colour(current ? "ink" : "dim");
+      if (this.narrow) g.fillText(lane.name, this.left, lane.y - 7);
+      else g.fillText(lane.name, this.left - 10, lane.y + lane.height / 2);
     }
 
     rowOf(lane) {
@@ -965,9 +975,14 @@
         g.stroke();
         this.font(10);
         g.fillStyle = this.colour("dim");
-        g.textAlign = "right";
-        g.textBaseline = "top";
-        g.fillText(`full: ${capacity} ms`, this.right - 4, y(capacity) + 3);
+        g.textAlign = "left";
+        g.textBaseline = "middle";
+        const text = `full: ${capacity} ms`;
+        const width = g.measureText(text).width;
+        const at = this.right - width - 4;
+        this.plate(at, y(capacity) + 10, width);
+        g.fillStyle = this.colour("dim");
+        g.fillText(text, at, y(capacity) + 10);
       }
       g.setLineDash([]);
     }
