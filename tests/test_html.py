@@ -133,7 +133,7 @@ def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
     text = html.render(*([one] for one in read(tmp_path / "call.jsonl")))
     assert not set(text) & {"\x07", "\u202e", "\0"}
     data = drawn(found)
-    assert data["speeches"][0] == f"{HOSTILE_SHOWN}s1"
+    assert data["segments"][0]["speech"] == f"{HOSTILE_SHOWN}s1"
     assert any(HOSTILE_SHOWN in mark["text"] for mark in data["lanes"]["marks"])
 
 

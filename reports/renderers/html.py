@@ -578,11 +578,21 @@ def _data(
         "dense": dense,
         "depth": depth,
         "fates": FATES,
-        "speeches": [shown(s.speech_id or "") for s in analysis.segments],
+        "segments": [_segment(segment) for segment in analysis.segments],
         "blocks": {str(d["source"]): max(d["rate"] // 100, 1) for d in depth},
         "untapped": [lane for lane, name in tapped.items() if name not in timeline.boundaries]
         + (["depth"] if not timeline.depth else []),
     }
+
+
+def _segment(segment: Segment) -> dict[str, str]:
+    """Whose it is, and how much of it there is at each boundary as far as that is known."""
+    amounts = {"captured": segment.captured, "pushed": segment.pushed, "sent": segment.sent}
+    told = {"speech": shown(segment.speech_id or "")}
+    told.update(
+        (name, wording.ms_text(amount.ms)) for name, amount in amounts.items() if amount is not None
+    )
+    return told
 
 
 def _when(ns: int) -> str:

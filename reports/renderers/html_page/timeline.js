@@ -112,7 +112,7 @@
     ];
     const segment = level.segment[row];
     if (segment > 0) parts.push(`segment ${segment}`);
-    const speech = call.speeches[segment - 1];
+    const { speech } = call.segments[segment - 1] || {};
     if (speech) parts.push(speech);
     if (level.source[row] > 1) parts.push(`source ${level.source[row]}`);
     if (level.start[row] >= 0 && count === 1) {
@@ -834,9 +834,10 @@
         if (open && open.fill === fill && open.owner === owner && from <= open.to + 0.6) {
           open.to = Math.max(open.to, to);
           open.samples += level.samples[i];
+          open.count += 1;
         } else {
           const [samples, rate, segment] = [level.samples[i], level.rate[i], level.segment[i]];
-          open = { fill, from, to, owner, samples, rate, segment };
+          open = { fill, from, to, owner, samples, rate, segment, count: level.count[i] };
           bars.push(open);
         }
       }
@@ -851,7 +852,8 @@
       bars.forEach((bar, i) => {
         const next = i + 1 < bars.length ? bars[i + 1].from : this.right;
         const [from, to] = this.free(bar, taken);
-        const written = this.amountOn(lane, { ...bar, from, to }, y, next - bar.to);
+        const last = i + 1 === bars.length || bars[i + 1].segment !== bar.segment;
+        const written = this.amountOn(lane, { ...bar, from, to, last }, y, next - bar.to);
         if (written) taken.push(written);
       });
     }
@@ -882,14 +884,24 @@
       g.strokeRect(begin + 0.5, y + 0.5, Math.max(width - 1, 0), height - 1);
     }
 
-    // How much audio a bar is: on it, or behind it where the bar is too short and there is room.
+    // How much audio a bar is: of one frame its own, else what its whole segment has at this
+    // boundary, so that it does not change with the view. Silence that is cut off says nothing.
+    amountTexts(lane, bar) {
+      const own = bar.rate ? `${number((bar.samples * 1000) / bar.rate, 1)} ms` : "";
+      if (lane === this.silence) {
+        const whole = bar.from >= this.left && bar.to <= this.right;
+        return whole && own ? [`silence, ${own}`, own] : [];
+      }
+      if (bar.count === 1 && lane !== this.sent) return own ? [own] : [];
+      const segment = this.call.segments[bar.segment - 1];
+      const total = segment && segment[lane.id];
+      return total ? [`segment ${bar.segment}: ${total}`, total] : [];
+    }
+
+    // On the bar, or behind it where the bar is too short and there is room.
     amountOn(lane, bar, y, room) {
       const { g } = this;
-      const ms = bar.rate ? (bar.samples * 1000) / bar.rate : 0;
-      const length = `${number(ms, ms < 10 ? 1 : 0)} ms`;
-      const texts = [length];
-      if (lane === this.silence) texts.unshift(`silence, ${length}`);
-      else if (bar.segment > 0) texts.unshift(`segment ${bar.segment}: ${length}`);
+      const texts = this.amountTexts(lane, bar);
       const from = Math.max(bar.from, this.left) + 6;
       const space = Math.min(bar.to, this.right) - from - 4;
       this.font(11);
@@ -903,8 +915,8 @@
         g.fillText(fitting, from, y + 0.5);
         return [from - 4, from + g.measureText(fitting).width + 4];
       }
-      if (lane.id === "captured" && bar.to > this.left) {
-        const beside = texts.find((text) => g.measureText(text).width + 12 <= room);
+      if (lane.id === "captured" && bar.to > this.left && bar.last) {
+        const beside = this.amountTexts(lane, { ...bar, count: 2 }).find((text) => g.measureText(text).width + 12 <= room);
         if (!beside) return null;
         this.plate(bar.to + 5, y, g.measureText(beside).width);
         g.fillStyle = this.colour("dim");
