@@ -9,17 +9,14 @@ elements whose text can't end them. Characters that would hide or reorder text a
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from itertools import groupby
 from typing import Any, Final
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
 from probe.trace.reader import NONE
@@ -27,6 +24,7 @@ from reports.assertions import Result
 from reports.explanations import amount_text, measured
 from reports.findings import RULES
 from reports.renderers import wording
+from reports.renderers.web import clock, fill, shown
 from reports.results import Analysis, BargeIn, Evidence, Finding, Leak, Moment, Segment
 from reports.summary import leak_at, summarize, worst_first
 from reports.timeline import FATES, Depth, Frames, Instant, Stretch, Timeline
@@ -75,26 +73,6 @@ def render(
         timelines: the lanes of each, in the same order.
         expected: of each analysis, what came of the assertions held against it.
     """
-    environment = Environment(
-        loader=PackageLoader("reports.renderers", "html_page"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        shown=shown,
-        ms=wording.ms_text,
-        count=wording.count_text,
-        amount=amount_text,
-        after=lambda value: f"{round(value, 1) + 0.0:+.1f}",
-        clock=_clock,
-        setting=_setting,
-    )
-    style, script = (
-        (files("reports.renderers") / "html_page" / name).read_text(encoding="utf-8")
-        for name in ("style.css", "timeline.js")
-    )
     results = expected if expected is not None else [()] * len(analyses)
     calls = [
         _call(number, analysis, timeline, held)
@@ -102,42 +80,14 @@ def render(
             zip(analyses, timelines, results, strict=True)
         )
     ]
-    return environment.get_template("page.html.j2").render(
+    return fill(
+        "page.html.j2",
+        "timeline.js",
         title=wording.trace_name(analyses[0]) if len(calls) == 1 else f"{len(calls)} traces",
-        style=style,
-        script=script,
-        style_hash=_hash(style),
-        script_hash=_hash(script),
         calls=calls,
         overview=_overview(analyses) if len(calls) > 1 else None,
         note=wording.BALANCE_NOTE,
     )
-
-
-def shown(text: object) -> str:
-    """A text from a trace, with what can't be seen, or would reorder the line, spelled out."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in str(text))
-
-
-def _clock(us: int) -> str:
-    """An instant: milliseconds, from a minute on minutes and seconds."""
-    if abs(us) < 60_000_000:
-        return f"{us / 1000:.1f} ms"
-    minutes, rest = divmod(us, 60_000_000)
-    return f"{minutes}:{rest / 1e6:06.3f}"
-
-
-def _setting(value: object) -> str:
-    """An option as the session has it."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return shown(value)
-
-
-def _hash(text: str) -> str:
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 # --- A call --------------------------------------------------------------------------------------
@@ -598,7 +548,7 @@ def _segment(segment: Segment) -> dict[str, str]:
 def _when(ns: int) -> str:
     """An instant in milliseconds, beside it in minutes and seconds where they are many."""
     ms = f"{ns / 1e6:.1f} ms"
-    return ms if abs(ns) < 60_000_000_000 else f"{_clock(ns // 1000)} ({ms})"
+    return ms if abs(ns) < 60_000_000_000 else f"{clock(ns // 1000)} ({ms})"
 
 
 def _length(start_ns: int, stop_ns: int) -> str:
