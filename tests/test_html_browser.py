@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,28 +23,6 @@ from tests.html_calls import (
 from tests.report_traces import write, write_hour
 
 pytestmark = pytest.mark.browser
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-ARGUMENTS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium, started once."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    if found is None:
-        pytest.skip(f"no browser here: none of {', '.join(BROWSERS)}")
-    with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
-        yield started
-        started.close()
 
 
 class Window:

@@ -1,0 +1,34 @@
+"""What several modules of tests share."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+ARGUMENTS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium, started once a module; without it tests that open pages are skipped.
+
+    No longer than a module: its loop runs as long as it does, and other tests need theirs.
+    """
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    if found is None:
+        pytest.skip(f"no browser here: none of {', '.join(BROWSERS)}")
+    with playwright.sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
+        yield started
+        started.close()
