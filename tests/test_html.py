@@ -326,6 +326,22 @@ def test_an_hour_is_less_than_five_megabytes(tmp_path: Path) -> None:
     assert len(html.render([analysis], [timeline]).encode()) < 5_000_000
 
 
+def test_a_call_of_very_many_segments_stays_small(tmp_path: Path) -> None:
+    analysis, timeline = read(write(tmp_path / "call.jsonl", leaking()))
+    many = replace(
+        analysis,
+        segments=tuple(replace(analysis.segments[0], index=n + 1) for n in range(5000)),
+        barge_ins=analysis.barge_ins * 2000,
+        findings=analysis.findings * 3000,
+    )
+    text = html.render([many], [timeline])
+    assert len(text.encode()) < 5_000_000
+    found = Markup(text)
+    assert "and 2995 more" in found.text
+    assert "4999 more segments" in found.text
+    assert "and 4699 more (--format json)" in found.text
+
+
 def test_a_page_costs_little_beside_the_analysis(tmp_path: Path) -> None:
     """Reading and analysing an hour takes 3 s, so that a page of it takes less than 5."""
     path = write_hour(tmp_path / "long.jsonl", minutes=20)

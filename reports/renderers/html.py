@@ -51,6 +51,10 @@ SHOWN_ROWS: Final = 10
 
 OPEN_SEGMENTS: Final = 12
 SHOWN_LOSSES: Final = 8
+
+MOST: Final = 300
+"""Of anything: behind a click there are no more rows than this, however long a call is."""
+
 SHOWN_FINDINGS: Final = 5
 """Of one rule, before the rest is put behind a click."""
 
@@ -108,8 +112,9 @@ def _call(
         "not_tapped": wording.not_tapped(analysis.trace),
         "doubts": list(wording.doubts(analysis)),
         "headline": _headline(analysis, worst),
-        "barge_ins": [_barge_in(analysis, b) for b in analysis.barge_ins],
-        "worst": [_row(b) for b in worst] if len(worst) > 1 else [],
+        "barge_ins": [_barge_in(analysis, b) for b in analysis.barge_ins[:MOST]],
+        "worst": [_row(b) for b in worst[:MOST]] if len(worst) > 1 else [],
+        "more_barge_ins": max(len(worst) - MOST, 0),
         "shown_rows": SHOWN_ROWS,
         "open_barge_ins": len(worst) <= OPEN_BARGE_INS,
         "findings": list(_findings(analysis.findings)),
@@ -276,7 +281,8 @@ def _findings(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
                 "cause": cause,
                 "remedy": remedy,
                 "first": told[:SHOWN_FINDINGS],
-                "rest": told[SHOWN_FINDINGS:],
+                "rest": told[SHOWN_FINDINGS:MOST],
+                "more": max(len(told) - MOST, 0),
             }
 
 
@@ -333,13 +339,15 @@ def _balance(analysis: Analysis) -> dict[str, Any]:
         }
         for segment in columns
     ]
+    rest = [row for row in rows if not row["first"]]
     verdict = {True: "balances", False: "DOES NOT BALANCE", None: "balance not known"}
     return {
         "verdict": verdict[analysis.balanced],
         "bad": analysis.balanced is False,
         "heads": [name for name, _, _ in heads],
         "first": [row for row in rows if row["first"]],
-        "rest": [row for row in rows if not row["first"]],
+        "rest": rest[:MOST],
+        "more": max(len(rest) - MOST, 0),
     }
 
 

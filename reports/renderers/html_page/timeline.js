@@ -96,18 +96,16 @@
   }
 
   const WHAT = {
-    captured: ["frame captured", "frames captured"],
-    pushed: ["frame pushed", "pushes"],
-    sent: ["run sent", "runs sent"],
-    silence: ["silence inserted by the source", "stretches of silence inserted by the source"],
+    captured: "frame captured",
+    pushed: "frame pushed",
+    sent: "run sent",
+    silence: "silence inserted by the source",
   };
   const LOST = { captured: "dropped, never pushed", pushed: "cleared, never sent" };
 
   function describe(call, id, level, row) {
-    const [one, many] = WHAT[id];
-    const count = level.count[row];
     const parts = [
-      `${count > 1 ? `${count} ${many}` : one}: ${amount(level.samples[row], level.rate[row])}`,
+      `${WHAT[id]}: ${amount(level.samples[row], level.rate[row])}`,
       `${instant(level.from[row])} to ${instant(level.to[row])}`,
     ];
     const segment = level.segment[row];
@@ -115,7 +113,7 @@
     const { speech } = call.segments[segment - 1] || {};
     if (speech) parts.push(speech);
     if (level.source[row] > 1) parts.push(`source ${level.source[row]}`);
-    if (level.start[row] >= 0 && count === 1) {
+    if (level.start[row] >= 0) {
       parts.push(`positions ${level.start[row]} to ${level.start[row] + level.samples[row]}`);
     }
     if (level.lost[row] > 0) {
@@ -194,7 +192,8 @@
       return this.levels[0].rows;
     }
 
-    thing(row, level = this.levels[0]) {
+    thing(row) {
+      const [level] = this.levels;
       return {
         from: level.from[row],
         to: level.to[row],
@@ -1257,7 +1256,6 @@
       const from = x(this.view[0]);
       g.strokeRect(from + 1, 2, Math.max(x(this.view[1]) - from - 2, 3), height - 4);
       if (!this.narrow) {
-        g.font = this.g.font;
         g.fillStyle = this.colour("dim");
         g.textAlign = "right";
         g.textBaseline = "middle";
