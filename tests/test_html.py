@@ -366,7 +366,7 @@ def test_the_columns_come_back_as_they_were(tmp_path: Path) -> None:
     scripts = [attrs.get("id") for attrs in found.tags("script")]
     packed = zlib.decompress(base64.b64decode(found.scripts[scripts.index("columns-0")]))
     numbers = np.frombuffer(packed, "<i4").astype(np.int64)
-    columns = numbers[: rows * 12].reshape(12, rows)
+    columns = numbers[: rows * 11].reshape(11, rows)
     at = np.cumsum(columns[0] * 1_000_000 + columns[1])
     assert at.tolist() == (timeline.captured.at_ns // 1000).tolist()
     assert np.cumsum(columns[4]).tolist() == timeline.captured.start_sample.tolist()

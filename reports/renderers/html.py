@@ -426,7 +426,7 @@ class _Packer:
         self.time((frames.until_ns // 1000 - at) * 1000)
         start = np.where(frames.start_sample == NONE, -1, frames.start_sample)
         self.plain(np.diff(start, prepend=0))
-        for name in ("samples", "count", "lost", "rate_hz", "segment", "source", "fate"):
+        for name in ("samples", "lost", "rate_hz", "segment", "source", "fate"):
             self.plain(getattr(frames, name))
 
     def depth(self, depth: Depth) -> None:
@@ -544,13 +544,12 @@ def _data(
 
 
 def _segment(segment: Segment) -> dict[str, str]:
-    """Whose it is, and how much of it there is at each boundary as far as that is known."""
-    amounts = {"captured": segment.captured, "pushed": segment.pushed, "sent": segment.sent}
-    told = {"speech": shown(segment.speech_id or "")}
-    told.update(
-        (name, wording.ms_text(amount.ms)) for name, amount in amounts.items() if amount is not None
-    )
-    return told
+    """Whose it is, and how much of it was captured."""
+    captured = None if segment.captured is None else segment.captured.ms
+    return {
+        "speech": shown(segment.speech_id or ""),
+        "captured": "" if captured is None else wording.ms_text(captured),
+    }
 
 
 def _when(ns: int) -> str:

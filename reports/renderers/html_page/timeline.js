@@ -9,7 +9,7 @@
   const NARROW = 640;
   const SHORTEST_US = 100;
   const SEEN_BLOCK_US = 10000;
-  const COLUMNS = ["rate", "segment", "source", "fate"];
+  const COLUMNS = ["samples", "lost", "rate", "segment", "source", "fate"];
 
   // --- Data ------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@
       const to = this.time(rows).map((length, i) => from[i] + length);
       const start = this.summed(Float64Array.from(this.plain(rows)));
       const level = { rows, within, from, to, start };
-      for (const name of ["samples", "count", "lost", ...COLUMNS]) level[name] = this.plain(rows);
+      for (const name of COLUMNS) level[name] = this.plain(rows);
       level.reach = to.slice();
       for (let i = 1; i < rows; i++) level.reach[i] = Math.max(level.reach[i], level.reach[i - 1]);
       return level;
@@ -833,10 +833,9 @@
         if (open && open.fill === fill && open.owner === owner && from <= open.to + 0.6) {
           open.to = Math.max(open.to, to);
           open.samples += level.samples[i];
-          open.count += 1;
         } else {
           const [samples, rate, segment] = [level.samples[i], level.rate[i], level.segment[i]];
-          open = { fill, from, to, owner, samples, rate, segment, count: level.count[i] };
+          open = { fill, from, to, owner, samples, rate, segment };
           bars.push(open);
         }
       }
@@ -852,7 +851,8 @@
         const next = i + 1 < bars.length ? bars[i + 1].from : this.right;
         const [from, to] = this.free(bar, taken);
         const last = i + 1 === bars.length || bars[i + 1].segment !== bar.segment;
-        const written = this.amountOn(lane, { ...bar, from, to, last }, y, next - bar.to);
+        const told = { ...bar, from, to, last, begin: bar.from, end: bar.to };
+        const written = this.amountOn(lane, told, y, next - bar.to);
         if (written) taken.push(written);
       });
     }
@@ -883,18 +883,19 @@
       g.strokeRect(begin + 0.5, y + 0.5, Math.max(width - 1, 0), height - 1);
     }
 
-    // How much audio a bar is: of one frame its own, else what its whole segment has at this
-    // boundary, so that it does not change with the view. Silence that is cut off says nothing.
+    // How much audio a bar is. One that is cut off by the view says only whose it is.
     amountTexts(lane, bar) {
-      const own = bar.rate ? `${number((bar.samples * 1000) / bar.rate, 1)} ms` : "";
-      if (lane === this.silence) {
-        const whole = bar.from >= this.left && bar.to <= this.right;
-        return whole && own ? [`silence, ${own}`, own] : [];
-      }
-      if (bar.count === 1 && lane !== this.sent) return own ? [own] : [];
+      const whole = bar.begin >= this.left && bar.end <= this.right;
+      const own = whole && bar.rate ? `${number((bar.samples * 1000) / bar.rate, 1)} ms` : "";
+      if (lane === this.silence) return own ? [`silence, ${own}`, own] : [];
+      if (bar.segment < 1) return own ? [own] : [];
+      return own ? [`segment ${bar.segment}: ${own}`, own] : [`segment ${bar.segment}`];
+    }
+
+    // What a segment has captured, behind its last frame: a burst is too short to write on.
+    capturedText(bar) {
       const segment = this.call.segments[bar.segment - 1];
-      const total = segment && segment[lane.id];
-      return total ? [`segment ${bar.segment}: ${total}`, total] : [];
+      return segment && segment.captured ? `segment ${bar.segment}: ${segment.captured}` : "";
     }
 
     // On the bar, or behind it where the bar is too short and there is room.
@@ -914,10 +915,10 @@
         g.fillText(fitting, from, y + 0.5);
         return [from - 4, from + g.measureText(fitting).width + 4];
       }
-      if (lane.id === "captured" && bar.to > this.left && bar.last) {
-        const beside = this.amountTexts(lane, { ...bar, count: 2 }).find((text) => g.measureText(text).width + 12 <= room);
-        if (!beside) return null;
-        this.plate(bar.to + 5, y, g.measureText(beside).width);
+      const beside = lane.id === "captured" && bar.last ? this.capturedText(bar) : "";
+      const width = g.measureText(beside).width;
+      if (beside && bar.to > this.left && width + 12 <= room) {
+        this.plate(bar.to + 5, y, width);
         g.fillStyle = this.colour("dim");
         g.fillText(beside, bar.to + 5, y + 0.5);
       }
