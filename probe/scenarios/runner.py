@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -138,6 +138,7 @@ def run_in_child(
     directory: Path,
     *,
     python: str = sys.executable,
+    command: Sequence[str] | None = None,
     sink: str | None = None,
     driver: str | None = None,
     progress: Progress | None = None,
@@ -150,6 +151,9 @@ def run_in_child(
         scenario: what happens.
         directory: where trace and log go; made if need be.
         python: the interpreter, whose livekit-agents is the build that is tried.
+        command: what to start instead of ``python -m probe.scenarios --json-spec -``; a call in
+            another language. It reads the same document from the first line of its stdin, says
+            the same on stdout, and ends on SIGINT or with its stdin.
         sink: ``module:attribute`` of what makes the session's sinks, see `run_call`. The child
             imports it, from the working directory as well.
         driver: ``module:attribute`` of what stands between the session and its sink.
@@ -172,10 +176,15 @@ def run_in_child(
         "sink": sink,
         "driver": driver,
     }
+    if command is None:
+        command = [python, "-m", "probe.scenarios", "--json-spec", "-"]
+        expected = "a Python interpreter"
+    else:
+        expected = "a program to run the call"
     try:
-        child = _Child(python, specification, progress, started)
+        child = _Child(command, specification, progress, started)
     except OSError as error:
-        raise ScenarioError(f"{python}: expected a Python interpreter ({error})") from error
+        raise ScenarioError(f"{command[0]}: expected {expected} ({error})") from error
     child.wait(limit_s(scenario), stop)
     return child.outcome(scenario)
 
@@ -183,7 +192,7 @@ def run_in_child(
 class _Child:
     def __init__(
         self,
-        python: str,
+        command: Sequence[str],
         specification: dict[str, Any],
         progress: Progress | None,
         started: Callable[[Path], None] | None,
@@ -191,7 +200,7 @@ class _Child:
         root = str(Path(probe.__file__).resolve().parents[1])
         paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [python, "-m", "probe.scenarios", "--json-spec", "-"],
+            list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
