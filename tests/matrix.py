@@ -46,7 +46,7 @@ def main() -> None:
         for done in run(calls(planned.cells, chosen.runs), folder, jobs=chosen.jobs):
             made.append(judged(done, {}))
             cell = done.call.cell
-            print(f"{len(made)} {cell.build.name} {cell.folder} {done.error}", file=sys.stderr)
+            print(f"{len(made)} {cell.build.label} {cell.folder} {done.error}", file=sys.stderr)
         table = tabulate(
             planned.cells,
             made,
