@@ -43,6 +43,8 @@ class Build:
     """Package to version; empty where nobody looked."""
     as_of: str | None = field(default=None, compare=False)
     """UTC. No dependency is newer; ``None``: they are whatever is there."""
+    source: str | None = field(default=None, compare=False)
+    """Of sources: the folder or the repository, with the commit. ``None``: a release."""
 
     @property
     def folder(self) -> str:

@@ -20,7 +20,16 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Checkout", "committed", "described_in", "fetch", "look", "resolve"]
+__all__ = [
+    "Checkout",
+    "committed",
+    "described_in",
+    "fetch",
+    "head_of",
+    "look",
+    "resolve",
+    "state_of",
+]
 
 _PLACES: Final = (".", "livekit-agents", "agents")
 """Where the package lies in a checkout: it alone, or in the repository of either language."""
@@ -83,6 +92,26 @@ def committed(folder: Path) -> datetime | None:
         return datetime.fromisoformat(when.strip().replace("Z", "+00:00"))
     except (BuildError, ValueError):
         return None
+
+
+def head_of(folder: Path) -> str | None:
+    """The commit that is checked out, shortened; ``None``: the folder is in no commit."""
+    if committed(folder) is None:
+        return None
+    return run(
+        [git(), "-C", folder, "rev-parse", "--short=12", "HEAD"], limit_s=LOOK_UP_LIMIT_S
+    ).strip()
+
+
+def state_of(folder: Path) -> str:
+    """A folder with its commit, and whether files differ from it."""
+    commit = head_of(folder)
+    if commit is None:
+        return str(folder)
+    changed = run(
+        [git(), "-C", folder, "status", "--porcelain", "--", "."], limit_s=LOOK_UP_LIMIT_S
+    )
+    return f"{folder} {commit}{' with changes' if changed.strip() else ''}"
 
 
 def resolve(url: str, ref: str | None) -> str:

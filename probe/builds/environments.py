@@ -20,8 +20,17 @@ from typing import Final
 
 from probe.builds import cache as caches
 from probe.builds.cache import Stamp, kept, key_of
-from probe.builds.checkouts import Checkout, committed, described_in, fetch, look, resolve
-from probe.builds.releases import Published, newest
+from probe.builds.checkouts import (
+    Checkout,
+    committed,
+    described_in,
+    fetch,
+    head_of,
+    look,
+    resolve,
+    state_of,
+)
+from probe.builds.releases import Published, newest, recall, remember
 from probe.builds.specs import (
     NODE_PACKAGE,
     PYTHON_PACKAGE,
@@ -117,8 +126,12 @@ def _sorted(packages: Mapping[str, str]) -> dict[str, str]:
 
 
 def _released(spec: Release, cache: Path, progress: Progress) -> Build:
-    progress(f"looking for {spec.wanted}")
-    return published(newest(spec), cache, progress, extras=_extras(spec))
+    found = None if spec.exact is None else recall(spec.runtime, spec.exact, cache)
+    if found is None:
+        progress(f"looking for {spec.wanted}")
+        found = newest(spec)
+        remember(found, cache)
+    return published(found, cache, progress, extras=_extras(spec))
 
 
 def _extras(spec: Release) -> str:
@@ -133,7 +146,7 @@ def published(release: Published, cache: Path, progress: Progress, *, extras: st
     label = f"{name}{extras} {release.version}"
     if release.runtime == "python":
         requirement = f"{name}{extras}=={release.version}"
-        return _python_environment(label, [requirement], as_of, cache, progress)
+        return _python_environment(label, label, [requirement], as_of, cache, progress)
     return _node_environment(label, f"{name}@{release.version}", as_of, cache, progress)
 
 
@@ -145,19 +158,20 @@ def _as_of(when: datetime | None) -> str | None:
 
 def _python_environment(
     label: str,
+    name: str,
     what: list[str],
     as_of: str | None,
     cache: Path,
     progress: Progress,
     *told: str,
 ) -> Build:
-    """An environment with what is named, as `uv pip install` takes it."""
+    """An environment of that name with ``what``, as `uv pip install` takes it."""
 
     def fill(folder: Path) -> Stamp:
         _install_python(folder, what, as_of, label, progress)
-        return Stamp(label, as_of, _python_packages(_python_of(folder)))
+        return Stamp(name, as_of, _python_packages(_python_of(folder)))
 
-    key = key_of(label, what, as_of, sys.version, platform.machine(), sys.base_prefix, *told)
+    key = key_of(name, what, as_of, sys.version, platform.machine(), sys.base_prefix, *told)
     folder, stamp = kept(
         cache / "python", key, make=fill, sound=_python_sound, progress=_about(label, progress)
     )
@@ -238,16 +252,18 @@ def _in_folder(spec: Folder, cache: Path, progress: Progress) -> Build:
         return _ready_node(spec.text, spec.path)
     checkout = look(spec.path)
     if checkout.runtime == "node":
-        return _node_checkout(spec.text, checkout, cache)
+        return replace(_node_checkout(spec.text, checkout, cache), source=state_of(spec.path))
     described = (checkout.package / "pyproject.toml").read_bytes()
-    return _python_environment(
+    build = _python_environment(
         spec.text,
+        spec.path.name,
         ["--editable", str(checkout.package)],
         _as_of(committed(checkout.package)),
         cache,
         progress,
         sha256(described).hexdigest(),
     )
+    return replace(build, source=state_of(spec.path))
 
 
 def _committed(spec: Git, cache: Path, progress: Progress) -> Build:
@@ -262,19 +278,22 @@ def _committed(spec: Git, cache: Path, progress: Progress) -> Build:
             _build_node(checkout, spec.text, progress)
         return Stamp(spec.text, _as_of(committed(checkout.package)), {})
 
+    name = spec.url.rstrip("/").rpartition("/")[2].removesuffix(".git")
     sources, stamp = kept(
         cache / "sources",
-        key_of(spec.url.rstrip("/").rpartition("/")[2].removesuffix(".git"), spec.url, commit),
+        key_of(f"{name} {commit[:12]}", spec.url, commit),
         make=fill,
         sound=lambda folder, _: (folder / ".git").is_dir(),
         progress=_about(spec.text, progress),
     )
     checkout = look(sources)
     if checkout.runtime == "node":
-        return replace(_node_checkout(spec.text, checkout, cache), as_of=stamp.as_of)
-    return _python_environment(
-        spec.text, [str(checkout.package)], stamp.as_of, cache, progress, commit
-    )
+        build = replace(_node_checkout(spec.text, checkout, cache), as_of=stamp.as_of)
+    else:
+        build = _python_environment(
+            spec.text, name, [str(checkout.package)], stamp.as_of, cache, progress
+        )
+    return replace(build, source=f"{spec.url} {head_of(sources)}")
 
 
 def _build_node(checkout: Checkout, label: str, progress: Progress) -> None:

@@ -6,7 +6,9 @@ set up for them.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +27,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["Published", "fitting", "newest", "ordered", "since"]
+__all__ = ["Published", "fitting", "newest", "ordered", "recall", "remember", "since"]
 
 _NO_PRERELEASES: Final = ("--prerelease", "explicit")
 _NONE_FITS: Final = ("requirements are unsatisfiable", "No match found")
@@ -78,6 +80,28 @@ def fitting(release: Release) -> list[Published]:
     if release.runtime == "node":
         return _node_fitting(release)
     return [*_downwards(release.wanted)][::-1]
+
+
+def remember(release: Published, cache: Path) -> None:
+    """Keeps when a release came out, so that its environment is found without a registry."""
+    place = _place(release.runtime, release.version, cache)
+    if release.uploaded is not None:
+        with contextlib.suppress(OSError):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(release.uploaded.isoformat(), encoding="utf-8")
+
+
+def recall(runtime: Runtime, version: str, cache: Path) -> Published | None:
+    """A release that was looked up before; ``None``: it was not."""
+    try:
+        uploaded = _date(_place(runtime, version, cache).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        return None
+    return None if uploaded is None else Published(runtime, version, uploaded)
+
+
+def _place(runtime: Runtime, version: str, cache: Path) -> Path:
+    return cache / "dates" / f"{runtime}-{re.sub(r'[^0-9A-Za-z.+-]', '_', version)}"
 
 
 def since(runtime: Runtime, oldest: str, newest: str | None = None) -> list[Published]:
