@@ -6,6 +6,7 @@ import json
 import sys
 from dataclasses import dataclass
 from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
@@ -33,6 +34,9 @@ __all__ = [
 
 _PLACES: Final = (".", "livekit-agents", "agents")
 """Where the package lies in a checkout: it alone, or in the repository of either language."""
+
+_ASIDE: Final = frozenset({"node_modules", "__pycache__", ".git", ".venv"})
+"""Folders whose files are no sources."""
 
 _FETCH_LIMIT_S: Final = 600.0
 
@@ -103,15 +107,28 @@ def head_of(folder: Path) -> str | None:
     ).strip()
 
 
-def state_of(folder: Path) -> str:
-    """A folder with its commit, and whether files differ from it."""
-    commit = head_of(folder)
+def state_of(checkout: Checkout) -> str:
+    """The folder with its commit; where files differ from that, with a digest of their times."""
+    folder, package = checkout.root, checkout.package
+    commit = head_of(package)
     if commit is None:
-        return str(folder)
+        return f"{folder} (files {_digest(package)})"
     changed = run(
-        [git(), "-C", folder, "status", "--porcelain", "--", "."], limit_s=LOOK_UP_LIMIT_S
+        [git(), "-C", package, "status", "--porcelain", "--", "."], limit_s=LOOK_UP_LIMIT_S
     )
-    return f"{folder} {commit}{' with changes' if changed.strip() else ''}"
+    with_changes = f" with changes ({_digest(package)})" if changed.strip() else ""
+    return f"{folder} {commit}{with_changes}"
+
+
+def _digest(package: Path) -> str:
+    """Another one after any source file was changed."""
+    told = [
+        (str(path.relative_to(package)), path.stat().st_size, path.stat().st_mtime_ns)
+        for suffix in ("*.py", "*.js", "*.mjs", "*.cjs", "*.toml", "*.json")
+        for path in sorted(package.rglob(suffix))
+        if not _ASIDE.intersection(path.relative_to(package).parts) and path.is_file()
+    ]
+    return sha256(repr(told).encode()).hexdigest()[:6]
 
 
 def resolve(url: str, ref: str | None) -> str:

@@ -252,7 +252,7 @@ def _in_folder(spec: Folder, cache: Path, progress: Progress) -> Build:
         return _ready_node(spec.text, spec.path)
     checkout = look(spec.path)
     if checkout.runtime == "node":
-        return replace(_node_checkout(spec.text, checkout, cache), source=state_of(spec.path))
+        return replace(_node_checkout(spec.text, checkout, cache), source=state_of(checkout))
     described = (checkout.package / "pyproject.toml").read_bytes()
     build = _python_environment(
         spec.text,
@@ -263,7 +263,7 @@ def _in_folder(spec: Folder, cache: Path, progress: Progress) -> Build:
         progress,
         sha256(described).hexdigest(),
     )
-    return replace(build, source=state_of(spec.path))
+    return replace(build, source=state_of(checkout))
 
 
 def _committed(spec: Git, cache: Path, progress: Progress) -> Build:

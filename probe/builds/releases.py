@@ -10,7 +10,7 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -30,7 +30,7 @@ else:
 __all__ = ["Published", "fitting", "newest", "ordered", "recall", "remember", "since"]
 
 _NO_PRERELEASES: Final = ("--prerelease", "explicit")
-_NONE_FITS: Final = ("requirements are unsatisfiable", "No match found")
+_NONE_FITS: Final = ("are unsatisfiable", "which are incompatible", "No match found")
 """In what uv and npm say where no release fits."""
 
 
@@ -104,13 +104,16 @@ def _place(runtime: Runtime, version: str, cache: Path) -> Path:
     return cache / "dates" / f"{runtime}-{re.sub(r'[^0-9A-Za-z.+-]', '_', version)}"
 
 
-def since(runtime: Runtime, oldest: str, newest: str | None = None) -> list[Published]:
-    """Every release from one version up to another, both included, oldest first.
+def since(
+    runtime: Runtime, oldest: str, newest: str | None = None, *, each_minor: bool = False
+) -> list[Published]:
+    """Releases from one version up to another, both included, oldest first.
 
     Args:
         runtime: of which registry.
         oldest: the first one, which need not exist.
         newest: the last one; ``None``: up to the newest there is.
+        each_minor: only the newest of each minor version.
 
     Raises:
         BuildError: there is none, or the registry gave no answer.
@@ -118,14 +121,25 @@ def since(runtime: Runtime, oldest: str, newest: str | None = None) -> list[Publ
     low, high = ordered(oldest), None if newest is None else ordered(newest)
     upper = "" if newest is None else f",<={newest}"
     if runtime == "python":
-        found = [*_downwards(f"{PYTHON_PACKAGE}>={oldest}{upper}")][::-1]
+        wanted = f"{PYTHON_PACKAGE}>={oldest}{upper}"
+        found = [*_downwards(wanted, _minor if each_minor else _whole)][::-1]
     else:
         text = f"npm:{NODE_PACKAGE}"
         listed = _node_fitting(Release(text, "node", f"{NODE_PACKAGE}@*", None, every=True))
         found = [one for one in listed if low <= one.order and (high is None or one.order <= high)]
+        if each_minor:
+            found = [*{_minor(one): one for one in found}.values()]
     if not found:
         raise BuildError(f"no release from {oldest} to {newest or 'the newest'} is listed")
     return found
+
+
+def _whole(release: Published) -> str:
+    return release.version
+
+
+def _minor(release: Published) -> str:
+    return f"{release.order.major}.{release.order.minor}"
 
 
 class _NoneFitsError(BuildError):
@@ -146,13 +160,15 @@ def _ask(wanted: str, command: Sequence[str]) -> str:
 # --- Python --------------------------------------------------------------------------------------
 
 
-def _downwards(wanted: str) -> Iterator[Published]:
-    """The newest that fits, then the newest older than it, and so on."""
+def _downwards(
+    wanted: str, below_which: Callable[[Published], str] = _whole
+) -> Iterator[Published]:
+    """The newest that fits, then the newest below that, and so on."""
     below = _resolve(wanted)
     yield below
     separator = "," if any(sign in wanted for sign in "=<>~!") else ""
     while True:
-        narrowed = f"{wanted}{separator}<{below.version}"
+        narrowed = f"{wanted}{separator}<{below_which(below)}"
         try:
             # uv has the list by now, and need not ask for it again.
             below = _resolve(narrowed, "--offline")
