@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Result
 
-__all__ = ["report", "show"]
+__all__ = ["coloured", "columns", "put", "report", "show", "traces_of"]
 
 SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 """Names of traces in a folder."""
@@ -76,7 +76,7 @@ def report(
     forbidden = settings.gates(fail_on)
     if segment is not None and output_format == "json":
         raise UsageError("--segment goes with --format terminal: json holds every segment")
-    files = _files(traces)
+    files = traces_of(traces)
     if output is not None and output.resolve() in {path.resolve() for path in files}:
         raise UsageError(f"{output}: expected another file to write to, found one of the traces")
     analyses = []
@@ -127,16 +127,21 @@ def show(
     if output_format == "json":
         text = json.render(analyses, expected)
     else:
-        width = _width() if output is None else 80
+        width = columns() if output is None else 80
         text = terminal.render(
-            analyses, segment=segment, width=width, colour=output is None and _colour()
+            analyses, segment=segment, width=width, colour=output is None and coloured()
         )
         if expected is not None:
             text += expectations.section(analyses, expected, expected_title, width)
-    _put(text, output)
+    put(text, output)
 
 
-def _files(traces: Sequence[Path]) -> list[Path]:
+def traces_of(traces: Sequence[Path]) -> list[Path]:
+    """The files themselves, and of each folder every trace in it, by name.
+
+    Raises:
+        TraceError: a folder holds none.
+    """
     files: list[Path] = []
     for path in traces:
         if not path.is_dir():
@@ -149,16 +154,22 @@ def _files(traces: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _width() -> int:
+def columns() -> int:
     """Columns of the terminal, or ``COLUMNS``; 80 where there is neither."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, 60), 120)
 
 
-def _colour() -> bool:
+def coloured() -> bool:
+    """Whether standard output takes colours."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _put(text: str, output: Path | None) -> None:
+def put(text: str, output: Path | None = None) -> None:
+    """Writes to the file, or to standard output as far as that can show it.
+
+    Raises:
+        ProbeError: the file can't be written.
+    """
     if output is None:
         # A terminal that knows no dash gets a question mark instead of a traceback.
         encoding = sys.stdout.encoding or "utf-8"

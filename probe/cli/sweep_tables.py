@@ -17,6 +17,7 @@ from probe.scenarios.catalogue import Axes
 from probe.sweep import Call, Cell, LeftOut
 from reports import Analysis
 from reports.assertions import check, parse
+from reports.renderers import markdown_text
 from reports.renderers.axes import AXES
 from reports.runs import Runs, Spread, gather, leaked_ms, outcome_of
 
@@ -323,7 +324,12 @@ def as_markdown(table: Table) -> str:
         "scenario", *names, "runs", "leaked at sent, ms", "swallowed, ms", "unaccounted",
         "outcome", "findings",
     ]  # fmt: skip
-    lines = [*_head(table, 10_000), "", _cells(heads), _cells(["---"] * len(heads))]
+    lines = [
+        *_head(table, 10_000),
+        "",
+        markdown_text.row(heads),
+        markdown_text.row(["---"] * len(heads)),
+    ]
     for row in table.rows:
         runs = row.runs
         axes = [str(getattr(row.cell.axes, name)) for name in table.varied]
@@ -332,7 +338,7 @@ def as_markdown(table: Table) -> str:
             remarks.append(f"{len(runs.set_apart)} set apart")
         remarks += [f"no result: {reason}" for reason in row.failed]
         lines.append(
-            _cells(
+            markdown_text.row(
                 [
                     _name(table, row),
                     *axes,
@@ -351,10 +357,6 @@ def as_markdown(table: Table) -> str:
 
 def _bracketed(spread: Spread | None) -> str:
     return f"({_range(spread)})" if _range(spread) else ""
-
-
-def _cells(texts: Sequence[str]) -> str:
-    return f"| {' | '.join(text.strip().replace('|', chr(92) + '|') for text in texts)} |"
 
 
 # --- JSON ----------------------------------------------------------------------------------------

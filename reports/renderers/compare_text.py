@@ -1,0 +1,310 @@
+"""Words and numbers of a comparison, as the terminal and the page print them.
+
+Milliseconds are whole where they are ten or more: no figure of a call is exact to less than that,
+and the document for scripts has them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from reports.compare import (
+    Against,
+    BuildFacts,
+    Call,
+    Column,
+    Comparison,
+    Difference,
+    Measured,
+    Table,
+)
+from reports.measures import MEASURES, Measure
+from reports.renderers.axes import AXES
+from reports.renderers.page import printable
+
+__all__ = [
+    "COUNTED",
+    "DASH",
+    "MINUS",
+    "change",
+    "conclusion",
+    "heading",
+    "installed",
+    "interval",
+    "kinds",
+    "legend",
+    "letters",
+    "median_of",
+    "most_shown",
+    "number",
+    "probability",
+    "range_of",
+    "remarks",
+    "sizes",
+    "spread_of",
+    "title",
+    "typical",
+    "varied",
+]
+
+DASH: Final = "–"
+MINUS: Final = "−"  # noqa: RUF001 - what it is
+ALIKE: Final = "~"
+_RAN: Final = ("livekit_agents", "livekit")
+_PLAIN: Final = {"livekit_agents": "livekit-agents"}
+_INSTALLED: Final = ("livekit-agents", "livekit", "@livekit/agents", "@livekit/rtc-node")
+
+SHOWN: Final = 3
+"""Of outcomes and orders of one build; what real calls did may be of many kinds."""
+
+
+def letters(comparison: Comparison) -> Mapping[str, str]:
+    """A short name for each build, in their order: A to Z, then numbers."""
+    names = [chr(ord("A") + place) if place < 26 else str(place + 1) for place in range(1000)]
+    return {facts.build: names[place] for place, facts in enumerate(comparison.builds)}
+
+
+def installed(facts: BuildFacts) -> str:
+    """What ran, in a line; empty where that is not known."""
+    if facts.unavailable:
+        return f"not available: {printable(facts.unavailable)}"
+    told = [
+        f"{_PLAIN.get(name, name)} {facts.runtime[name]}" for name in _RAN if name in facts.runtime
+    ] or [f"{name} {version}" for name, version in facts.installed.items() if name in _INSTALLED]
+    if "language" in facts.runtime:
+        version = facts.runtime.get("language_version", "")
+        told.append(f"{facts.runtime['language']} {version}".strip())
+    if facts.as_of:
+        told.append(f"dependencies as of {facts.as_of[:10]}")
+    if facts.source:
+        told.append(facts.source)
+    return printable(", ".join(told))
+
+
+def title(call: Call, varied: Sequence[str]) -> str:
+    """Name of a call, with its pacing and the axes along which the tables differ."""
+    if call.scenario is None:
+        return "calls that were not scripted"
+    told = [
+        AXES.get(name, name + " {}").format(call.axes[name]) for name in call.axes if name in varied
+    ]
+    return printable(", ".join([call.scenario, *told]))
+
+
+def varied(comparison: Comparison) -> tuple[str, ...]:
+    """Axes to name in every title: the pacing, and those in which tables differ."""
+    names: dict[str, set[str]] = {}
+    calls = [table.call for table in comparison.tables]
+    for call in calls:
+        for name in call.axes:
+            names.setdefault(name, set())
+    for name, values in names.items():
+        values.update(repr(call.axes.get(name)) for call in calls if call.scenario is not None)
+    return tuple(name for name, values in names.items() if name == "pacing" or len(values) > 1)
+
+
+# --- Figures -------------------------------------------------------------------------------------
+
+
+def heading(measure: Measure) -> str:
+    """What a row is called."""
+    return measure.title if measure.unit == "runs" else f"{measure.title}, {measure.unit}"
+
+
+def number(value: float) -> str:
+    """One decimal for what is less than ten and not whole, none for the rest."""
+    text = f"{abs(value):.0f}" if abs(value) >= 9.95 else f"{abs(value):.1f}".removesuffix(".0")
+    return MINUS + text if value < 0 and float(text) else text
+
+
+def typical(column: Column, measure: Measure) -> str:
+    """The median over the runs, or how many of them it holds in."""
+    figure = column.figures.get(measure.name)
+    if figure is None:
+        return DASH
+    if measure.unit == "runs":
+        held = sum(run.figures[measure.name] == 1 for run in column.runs)
+        return f"{held}/{figure.count}"
+    return median_of(figure)
+
+
+def range_of(column: Column, measure: Measure) -> str:
+    """From the least to the most, where they differ."""
+    return "" if measure.unit == "runs" else spread_of(column.figures.get(measure.name))
+
+
+def median_of(figure: Measured | None) -> str:
+    return DASH if figure is None else number(figure.median)
+
+
+def spread_of(figure: Measured | None) -> str:
+    if figure is None or figure.least == figure.most:
+        return ""
+    return f"{number(figure.least)}–{number(figure.most)}"
+
+
+def change(difference: Difference, measure: Measure) -> str:
+    """How far apart, where the builds can be told apart; else why not."""
+    if difference.verdict == "no-figure":
+        return DASH
+    if difference.verdict == "too-few-runs":
+        return "too few"
+    if difference.verdict != "differs" or difference.change is None:
+        return ALIKE
+    return _signed(difference.change, measure)
+
+
+def _signed(value: float, measure: Measure) -> str:
+    shown = number(value * 100) + " %" if measure.unit == "runs" else number(value)
+    return shown if shown.startswith((MINUS, "0")) else f"+{shown}"
+
+
+def interval(difference: Difference) -> str:
+    """Where the change lies; empty where it can't be said, or no run differs from another."""
+    within = difference.interval
+    if within is None:
+        return ""
+    return f"{number(within.low)}…{number(within.high)}"
+
+
+def probability(difference: Difference) -> str:
+    """The corrected p; empty where there was no test."""
+    p = difference.p_corrected
+    if p is None or difference.verdict == "too-few-runs":
+        return ""
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+# --- In words ------------------------------------------------------------------------------------
+
+
+def conclusion(against: Against) -> str:
+    """What one build does otherwise than the first, as a sentence without its subject."""
+    apart = []
+    by_verdict: dict[str, list[str]] = {}
+    for measure in MEASURES:
+        difference = against.differences[measure.name]
+        by_verdict.setdefault(difference.verdict, []).append(measure.title)
+        if difference.verdict == "differs" and difference.change is not None:
+            side = "better" if difference.better else "worse"
+            apart.append(f"{measure.title} {_by(difference.change, measure)} ({side})")
+    few, none = by_verdict.get("too-few-runs", []), by_verdict.get("no-figure", [])
+    told = [", ".join(apart)] if apart else []
+    if few:
+        told.append(f"too few runs to tell: {', '.join(few)}")
+    if not apart and not few:
+        told.append("~, can't be told apart")
+    if none:
+        told.append(f"without a figure: {', '.join(none)}")
+    return "; ".join(told)
+
+
+def _by(value: float, measure: Measure) -> str:
+    if measure.unit == "runs":
+        return f"in {number(abs(value) * 100)} % of the runs {'more' if value > 0 else 'less'}"
+    return f"{number(abs(value))} ms {'more' if value > 0 else 'less'}"
+
+
+def kinds(counts: Mapping[str, int], of: int, most: int) -> list[str]:
+    """``leak-after-verdict 5/5``, one by one; the most frequent only of more than so many."""
+    shown = [f"{printable(name)} {count}/{of}" for name, count in counts.items()]
+    if len(shown) > most:
+        shown[most - 1 :] = [f"{len(shown) - most + 1} others"]
+    return shown or [DASH]
+
+
+COUNTED: Final[Mapping[str, Callable[[Column], Mapping[str, int]]]] = {
+    "outcome": lambda column: column.summary.outcomes,
+    "order": lambda column: column.orders,
+    "findings": lambda column: column.summary.findings,
+}
+"""What is counted in runs and not tested, by the name of its row."""
+
+
+def most_shown(head: str, counts: Mapping[str, int]) -> int:
+    """How many kinds a row of `COUNTED` names one by one: findings all."""
+    return len(counts) if head == "findings" else SHOWN
+
+
+def sizes(table: Table, names: Mapping[str, str]) -> str:
+    """How many runs count, by build, or for all where they are as many."""
+    counts = {len(column.runs) for column in table.columns}
+    if len(counts) == 1:
+        (count,) = counts
+        return f"{count} run{'s' if count != 1 else ''} of each"
+    return "runs: " + ", ".join(f"{names[c.build]} {len(c.runs)}" for c in table.columns)
+
+
+def remarks(table: Table, names: Mapping[str, str]) -> list[str]:
+    """What a reader has to know before believing the figures, a line each."""
+    told = []
+    for column in table.columns:
+        name = names[column.build]
+        if not column.asked:
+            told.append(f"{name}: no run of this call")
+        told += [
+            f"{name}: no result {count}/{column.asked}: {printable(reason)}"
+            for reason, count in column.failed.items()
+        ]
+        told += [
+            f"{name}: set apart: {printable(apart.reason)} ({printable(apart.trace)})"
+            for apart in column.summary.set_apart
+        ]
+        told += [
+            f"{name}: {measure.title} is known in {figure.count} of {len(column.runs)} runs"
+            for measure in MEASURES
+            if (figure := column.figures[measure.name]) and figure.count < len(column.runs)
+        ]
+    for against in table.against:
+        name = names[against.build]
+        few = {d.runs_to_decide for d in against.differences.values() if d.runs_to_decide}
+        told += [
+            f"{name}: too few runs to tell anything apart; {count} of each build would decide "
+            "where they lie wholly apart"
+            for count in sorted(few)
+        ]
+        for measure in MEASURES:
+            difference = against.differences[measure.name]
+            if difference.verdict == "within-resolution" and difference.change is not None:
+                told.append(
+                    f"{name}: {measure.title} is {_by(difference.change, measure)} "
+                    f"(p {probability(difference)}), but exact to "
+                    f"{number(difference.resolution or 0)} ms only"
+                )
+        if against.appeared:
+            told.append(
+                f"found in {name} and not in {names[against.first]}: {', '.join(against.appeared)}"
+            )
+        if against.gone:
+            told.append(
+                f"found in {names[against.first]} and not in {name}: {', '.join(against.gone)}"
+            )
+    return told
+
+
+def legend(comparison: Comparison) -> list[str]:
+    """What the signs mean, for below the tables; only what is needed."""
+    alpha = f"{comparison.alpha * 100:g} %"
+    differences = [
+        difference
+        for table in comparison.tables
+        for against in table.against
+        for difference in against.differences.values()
+    ]
+    told = []
+    if any(d.verdict in ("alike", "all-equal", "within-resolution") for d in differences):
+        told.append(f"~: can't be told apart at {alpha}.")
+    levels = sorted({d.interval.level for d in differences if d.interval is not None})
+    if levels:
+        level = "–".join(f"{level * 100:.1f} %" for level in dict.fromkeys([levels[0], levels[-1]]))
+        told.append(
+            "Change: median of all differences between a run of the build and one of the first; "
+            f"its interval is at the level of its test, {level} or more."
+        )
+    if any(d.p is not None for d in differences):
+        told.append(
+            "p: exact permutation test of the rank sum, two-sided, corrected after Holm over the "
+            "figures in which a build and the first differ in any run."
+        )
+    return told
