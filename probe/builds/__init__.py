@@ -13,12 +13,23 @@ from pathlib import Path
 from probe.builds.cache import default_cache
 from probe.builds.environments import make, published
 from probe.builds.releases import Published, fitting
-from probe.builds.specs import BuildSpec, Release, Runtime, parse
+from probe.builds.specs import NODE_PACKAGE, PYTHON_PACKAGE, BuildSpec, Release, Runtime, parse
 from probe.builds.tools import Progress
 from probe.errors import BuildError
 from probe.sweep import Build
 
-__all__ = ["BuildFailed", "BuildSpec", "Runtime", "default_cache", "make", "make_all", "parse"]
+__all__ = [
+    "NODE_PACKAGE",
+    "PYTHON_PACKAGE",
+    "BuildFailed",
+    "BuildSpec",
+    "Runtime",
+    "default_cache",
+    "make",
+    "make_all",
+    "parse",
+    "published",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from probe.builds import cache as caches
-from probe.builds.cache import Stamp, kept, key_of
+from probe.builds.cache import Stamp, default_cache, kept, key_of
 from probe.builds.checkouts import (
     Checkout,
     committed,
@@ -44,7 +43,7 @@ from probe.builds.tools import LOOK_UP_LIMIT_S, MAKE_LIMIT_S, Progress, npm, run
 from probe.errors import BuildError
 from probe.sweep import Build
 
-__all__ = ["make"]
+__all__ = ["make", "published"]
 
 _SLACK: Final = timedelta(days=1)
 """What a release was published with may have been uploaded after it."""
@@ -73,7 +72,7 @@ def make(spec: BuildSpec, cache: Path | None = None, progress: Progress | None =
         BuildError: it can't be found or installed. The message says why, in one line.
         KeyboardInterrupt: passed on; what was half made is gone.
     """
-    folder = (cache or caches.default_cache()).absolute()
+    folder = (cache or default_cache()).absolute()
     said = progress or (lambda _: None)
     if isinstance(spec, Installed):
         return _ready_python(spec.text, Path(sys.executable))
@@ -82,6 +81,34 @@ def make(spec: BuildSpec, cache: Path | None = None, progress: Progress | None =
     if isinstance(spec, Folder):
         return _in_folder(spec, folder, said)
     return _committed(spec, folder, said)
+
+
+def published(
+    release: Published,
+    cache: Path | None = None,
+    progress: Progress | None = None,
+    *,
+    extras: str = "",
+) -> Build:
+    """The build of a release that was looked up.
+
+    Args:
+        release: which.
+        cache: see `make`.
+        progress: see `make`.
+        extras: of the package, ``[openai]``; only in Python.
+
+    Raises:
+        BuildError: it can't be installed.
+    """
+    folder = (cache or default_cache()).absolute()
+    said = progress or (lambda _: None)
+    as_of = _as_of(release.uploaded)
+    label = f"{release.package}{extras} {release.version}"
+    if release.runtime == "python":
+        requirement = f"{release.package}{extras}=={release.version}"
+        return _python_environment(label, label, [requirement], as_of, folder, said)
+    return _node_environment(label, f"{release.package}@{release.version}", as_of, folder, said)
 
 
 # --- What is there already -----------------------------------------------------------------------
@@ -137,17 +164,6 @@ def _released(spec: Release, cache: Path, progress: Progress) -> Build:
 def _extras(spec: Release) -> str:
     _, bracket, rest = spec.wanted.partition("[")
     return f"[{rest.partition(']')[0]}]" if spec.runtime == "python" and bracket else ""
-
-
-def published(release: Published, cache: Path, progress: Progress, *, extras: str = "") -> Build:
-    """The build of a release that was looked up; see `make`."""
-    as_of = _as_of(release.uploaded)
-    name = PYTHON_PACKAGE if release.runtime == "python" else NODE_PACKAGE
-    label = f"{name}{extras} {release.version}"
-    if release.runtime == "python":
-        requirement = f"{name}{extras}=={release.version}"
-        return _python_environment(label, label, [requirement], as_of, cache, progress)
-    return _node_environment(label, f"{name}@{release.version}", as_of, cache, progress)
 
 
 def _as_of(when: datetime | None) -> str | None:

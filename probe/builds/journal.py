@@ -17,6 +17,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from probe.errors import ProbeError, UsageError
+from probe.scenarios.files import to_document
 from probe.scenarios.runner import run_in_child
 from probe.sweep import Build, Call, Done, RunsCall, run
 
@@ -33,7 +34,7 @@ def identity(build: Build) -> str:
         name: version for name, version in build.installed.items() if name.startswith(_NAMED)
     }
     told = [build.label, build.runtime, versions, build.as_of, build.source]
-    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    return _digest(told)
 
 
 class Journal:
@@ -92,7 +93,14 @@ class Journal:
 
 
 def _key(call: Call) -> str:
-    return f"{identity(call.cell.build)} {call.cell.folder.as_posix()} {call.run}"
+    cell = call.cell
+    # A scenario of one's own may say something else under the same name by now.
+    scripted = _digest(to_document(cell.scenario))
+    return f"{identity(cell.build)} {cell.folder.as_posix()} {scripted} {call.run}"
+
+
+def _digest(told: object) -> str:
+    return sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 @contextmanager

@@ -44,6 +44,10 @@ class Published:
     """UTC. ``None``: the registry does not say."""
 
     @property
+    def package(self) -> str:
+        return PYTHON_PACKAGE if self.runtime == "python" else NODE_PACKAGE
+
+    @property
     def order(self) -> Version:
         return ordered(self.version)
 
@@ -54,8 +58,11 @@ def ordered(version: str) -> Version:
     Raises:
         BuildError: it is no version.
     """
+    core, dash, beta = version.partition("-")
+    # npm's betas have names of their own (1.0.0-next.3); they come before the release, by number.
+    number = re.sub(r"\D", "", beta)[-9:] or "0"
     try:
-        return Version(version)
+        return Version(f"{core}.dev{number}" if dash else version)
     except InvalidVersion as error:
         raise BuildError(f"expected a version such as 1.6.5, found {version!r}") from error
 
@@ -124,9 +131,13 @@ def since(
         wanted = f"{PYTHON_PACKAGE}>={oldest}{upper}"
         found = [*_downwards(wanted, _minor if each_minor else _whole)][::-1]
     else:
-        text = f"npm:{NODE_PACKAGE}"
-        listed = _node_fitting(Release(text, "node", f"{NODE_PACKAGE}@*", None, every=True))
-        found = [one for one in listed if low <= one.order and (high is None or one.order <= high)]
+        found = [
+            one
+            for one in _node_releases(_npm_view(NODE_PACKAGE, "versions"))
+            if low <= one.order
+            and (high is None or one.order <= high)
+            and not one.order.is_prerelease
+        ]
         if each_minor:
             found = [*{_minor(one): one for one in found}.values()]
     if not found:
@@ -202,18 +213,19 @@ def _resolve(requirement: str, *more: str) -> Published:
 
 def _node_fitting(release: Release) -> list[Published]:
     """Oldest first; never empty."""
-    versions = _npm_view(release.wanted, "version")
-    dates = _npm_view(NODE_PACKAGE, "time")
-    named = [versions] if isinstance(versions, str) else list(versions or ())
-    found = [
-        Published("node", name, _date(dates.get(name) if isinstance(dates, dict) else None))
-        for name in named
-    ]
-    # `*` and ranges take no beta on npm's side; a tag or a version may name one.
-    found.sort(key=lambda one: one.order)
+    found = _node_releases(_npm_view(release.wanted, "version"))
     if not found:
         raise BuildError(f"no release fits {release.wanted}")
     return found
+
+
+def _node_releases(versions: Any) -> list[Published]:
+    """What npm lists, one or several, oldest first."""
+    dates = _npm_view(NODE_PACKAGE, "time")
+    named = [versions] if isinstance(versions, str) else list(versions or ())
+    known = dates if isinstance(dates, dict) else {}
+    found = [Published("node", name, _date(known.get(name))) for name in named]
+    return sorted(found, key=lambda one: one.order)
 
 
 def _npm_view(what: str, field: str) -> Any:

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from probe.builds import BuildFailed, BuildSpec
+    from probe.builds import BuildFailed
+    from probe.cli.sweep_tables import Made
+    from probe.scenarios.catalogue import Scenario
     from probe.sweep import Build
+    from reports.compare import BuildFacts, RunResult
 
-__all__ = ["cached", "make_builds", "read", "told"]
+__all__ = ["barging_in", "cached", "facts_of", "result_of", "told"]
+
+_BEGINS: Final = ("speak", "interrupt")
+"""Steps that begin a barge-in, if a reply is under way."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -28,25 +35,34 @@ def cached(command: _Command) -> _Command:
     )(command)
 
 
-def read(texts: Sequence[str]) -> list[BuildSpec]:
-    """The builds that texts name.
+def facts_of(one: Build | BuildFailed) -> BuildFacts:
+    """What a report says of a build."""
+    from probe.builds import BuildFailed
+    from reports.compare import BuildFacts
 
-    Raises:
-        UsageError: one of them names none.
-    """
-    from probe.builds import parse
-
-    return [parse(text) for text in texts]
+    if isinstance(one, BuildFailed):
+        return BuildFacts(one.label, unavailable=one.reason)
+    return BuildFacts(one.label, installed=one.installed, as_of=one.as_of, source=one.source)
 
 
-def make_builds(
-    specs: Sequence[BuildSpec], cache: Path | None = None
-) -> tuple[Build | BuildFailed, ...]:
-    """Makes the builds and shows what it is at; see `probe.builds.make_all`."""
-    from probe.builds import make_all
+def result_of(made: Made) -> RunResult:
+    """A call that was made, as it is compared."""
+    from reports.compare import RunResult
 
-    with told() as say:
-        return make_all(specs, cache, say)
+    cell = made.call.cell
+    header = {"scenario": cell.scenario.name, **asdict(cell.axes)}
+    return RunResult(header, made.analysis, made.error)
+
+
+def barging_in(scenarios: Sequence[Scenario]) -> set[str]:
+    """Those in which somebody interrupts a reply that is under way."""
+    names = set()
+    for scenario in scenarios:
+        steps = [step.do for step in scenario.steps]
+        begun = next((nth for nth, step in enumerate(steps) if step in _BEGINS), None)
+        if begun is not None and "await-end" not in steps[:begun]:
+            names.add(scenario.name)
+    return names
 
 
 @contextmanager

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
-from rich.console import Console
-from rich.markup import escape
 
-from probe.cli import settings
+from probe.cli import building, settings
 from probe.cli.report import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.cli.sweep import INTERRUPTED, PACING_LIST, make_calls
@@ -33,9 +30,6 @@ __all__ = ["compare"]
 RUNS: Final = 5
 _SOURCES: Final = ("pyproject.toml", "package.json", "pyvenv.cfg", ".git")
 """What a folder has that is a checkout or an environment, and no folder of traces."""
-
-_BEGINS: Final = ("speak", "interrupt")
-"""Steps that begin a barge-in, if a reply is under way."""
 
 
 @dataclass(slots=True)
@@ -125,7 +119,7 @@ def compare(
         if len(builds) < 2:
             raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
         collected = _recorded(builds, limits)
-        with_barge_in = _with_barge_in(list(CATALOGUE.values()))
+        with_barge_in = building.barging_in(list(CATALOGUE.values()))
     else:
         mixed = [text for text in builds if _is_recorded(text)]
         if mixed:
@@ -136,7 +130,7 @@ def compare(
         chosen = [find(name) for name in scenarios or (DEFAULT,)]
         folder = directory or Path(DEFAULT_DIRECTORY) / time.strftime("compare-%Y%m%d-%H%M%S")
         collected = _made(builds, chosen, pacing, runs or RUNS, folder, cache, limits)
-        with_barge_in = _with_barge_in(chosen)
+        with_barge_in = building.barging_in(chosen)
 
     from reports.compare import compare as side_by_side
 
@@ -222,25 +216,19 @@ def _made(
     limits: Settings,
 ) -> _Collected:
     from probe.builds import BuildFailed, make_all, parse
-    from reports.compare import BuildFacts, RunResult
 
     specs = [parse(text) for text in texts]
     collected = _Collected()
-    with _making() as said:
+    with building.told() as said:
         found = make_all(specs, cache, said)
     if len(found) < 2:
         raise UsageError(f"expected two builds or more, found only {found[0].label}")
     there: list[Build] = []
     for one in found:
         collected.runs[one.label] = []
-        if isinstance(one, BuildFailed):
-            collected.facts.append(BuildFacts(one.label, unavailable=one.reason))
-        else:
+        collected.facts.append(building.facts_of(one))
+        if not isinstance(one, BuildFailed):
             there.append(one)
-            facts = BuildFacts(
-                one.label, installed=one.installed, as_of=one.as_of, source=one.source
-            )
-            collected.facts.append(facts)
     collected.failed = len(there) < len(found)
     if there:
         cells = _interleaved(scenarios, pacings, there)
@@ -250,24 +238,11 @@ def _made(
         except KeyboardInterrupt:
             collected.stopped = True
         for one_made in made:
-            cell = one_made.call.cell
-            header = {"scenario": cell.scenario.name, **asdict(cell.axes)}
-            result = RunResult(header, one_made.analysis, one_made.error)
-            collected.runs[cell.build.label].append(result)
+            label = one_made.call.cell.build.label
+            collected.runs[label].append(building.result_of(one_made))
         collected.failed |= any(one_made.analysis is None for one_made in made)
         collected.notes.append(f"Traces: {folder}")
     return collected
-
-
-@contextmanager
-def _making() -> Iterator[Callable[[str], None]]:
-    """Says what is being made: in one line that changes on a terminal, else line by line."""
-    console = Console(stderr=True, highlight=False, markup=False)
-    if not console.is_terminal:
-        yield lambda text: console.print(text, soft_wrap=True)
-        return
-    with console.status("builds") as status:
-        yield lambda text: status.update(escape(text))
 
 
 def _interleaved(
@@ -292,17 +267,6 @@ def _interleaved(
 
 def _first(pair: tuple[tuple[int, int], Cell]) -> tuple[int, int]:
     return pair[0]
-
-
-def _with_barge_in(scenarios: Sequence[Scenario]) -> set[str]:
-    """Those in which somebody interrupts a reply that is under way."""
-    names = set()
-    for scenario in scenarios:
-        steps = [step.do for step in scenario.steps]
-        begun = next((nth for nth, step in enumerate(steps) if step in _BEGINS), None)
-        if begun is not None and "await-end" not in steps[:begun]:
-            names.add(scenario.name)
-    return names
 
 
 # --- What becomes of it --------------------------------------------------------------------------
