@@ -194,7 +194,7 @@ class Table:
 
     call: Call
     columns: tuple[Column, ...]
-    """In the order of the builds."""
+    """In the order of the builds, without those that are not available."""
     against: tuple[Against, ...]
     """Every build but the first that has a run to compare, in their order."""
 
@@ -222,7 +222,8 @@ def compare(
     complete: bool = True,
     notes: Sequence[str] = (),
 ) -> Comparison:
-    """Put runs side by side, the first build being what the others are compared with.
+    """Put runs side by side, the first build that is available being what the others are compared
+    with.
 
     Args:
         runs: by build, in the order they are to stand.
@@ -240,10 +241,14 @@ def compare(
             key = repr((call.scenario, sorted(call.axes.items(), key=str)))
             calls.setdefault(key, call)
             cells.setdefault((key, build), []).append(result)
+    known = {one.build: one for one in facts}
+    out = {one.build for one in facts if one.unavailable}
     tables = []
     for key, call in calls.items():
         columns = tuple(
-            _column(build, cells.get((key, build), ()), call, with_barge_in) for build in runs
+            _column(build, cells.get((key, build), ()), call, with_barge_in)
+            for build in runs
+            if build not in out
         )
         against = tuple(
             _against(columns[0], column)
@@ -251,7 +256,6 @@ def compare(
             if columns[0].runs and column.runs
         )
         tables.append(Table(call, columns, against))
-    known = {one.build: one for one in facts}
     return Comparison(
         schema=SCHEMA,
         alpha=ALPHA,

@@ -47,13 +47,16 @@ class NewGate:
 
     def judge(self, comparison: Comparison) -> list[Judged]:
         """Tables in which it fails, or could not be judged."""
-        return [judged for table in comparison.tables if (judged := self._in(table)) is not None]
+        first, last = comparison.builds[0].build, comparison.builds[-1].build
+        judged = [self._in(table, first, last) for table in comparison.tables]
+        return [one for one in judged if one is not None]
 
-    def _in(self, table: Table) -> Judged | None:
-        first, last = table.columns[0], table.columns[-1]
-        for column in (first, last):
-            if not column.runs:
-                return Judged(table, False, f"{column.build} has no run that counts")
+    def _in(self, table: Table, first_build: str, last_build: str) -> Judged | None:
+        columns = {column.build: column for column in table.columns if column.runs}
+        for build in (first_build, last_build):
+            if build not in columns:
+                return Judged(table, False, f"{build} has no run that counts")
+        first, last = columns[first_build], columns[last_build]
         before, after = self._values(first), self._values(last)
         unjudged = _unjudged(self.rule, [*first.runs, *last.runs])
         if unjudged is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -63,11 +63,7 @@ class _Collected:
     type=click.Path(file_okay=False, path_type=Path),
     help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
 )
-@click.option(
-    "--cache",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where the builds' environments are kept. Default: the user's cache.",
-)
+@building.cached
 @click.option(
     "--format",
     "output_format",
@@ -231,42 +227,32 @@ def _made(
             there.append(one)
     collected.failed = len(there) < len(found)
     if there:
-        cells = _interleaved(scenarios, pacings, there)
+        planned = plan(scenarios, {} if pacings is None else {"pacing": pacings}, there)
+        reasons = [one.reason for one in planned.left_out]
+        if not planned.cells:
+            raise UsageError(
+                f"expected at least one call that can be made, found none: {'; '.join(reasons)}"
+            )
         made: list[Made] = []
         try:
-            make_calls(calls(cells, runs), folder, 1, limits, made)
+            make_calls(calls(_by_turns(planned.cells), runs), folder, 1, limits, made)
         except KeyboardInterrupt:
             collected.stopped = True
         for one_made in made:
             label = one_made.call.cell.build.label
             collected.runs[label].append(building.result_of(one_made))
         collected.failed |= any(one_made.analysis is None for one_made in made)
+        collected.notes += [f"Left out: {reason}" for reason in reasons]
         collected.notes.append(f"Traces: {folder}")
     return collected
 
 
-def _interleaved(
-    scenarios: Sequence[Scenario], pacings: Sequence[str] | None, builds: Sequence[Build]
-) -> list[Cell]:
-    """The cells of one round: every call on all builds in turn, then the next call.
-
-    Raises:
-        UsageError: none of the calls can be made.
-    """
-    planned = plan(scenarios, {} if pacings is None else {"pacing": pacings}, builds)
-    if not planned.cells:
-        reasons = "; ".join(one.reason for one in planned.left_out)
-        raise UsageError(f"expected at least one call that can be made, found none: {reasons}")
-    nth: dict[Build, int] = {}
-    order = []
-    for cell in planned.cells:
-        nth[cell.build] = place = nth.get(cell.build, -1) + 1
-        order.append((place, builds.index(cell.build)))
-    return [cell for _, cell in sorted(zip(order, planned.cells, strict=True), key=_first)]
-
-
-def _first(pair: tuple[tuple[int, int], Cell]) -> tuple[int, int]:
-    return pair[0]
+def _by_turns(cells: Sequence[Cell]) -> list[Cell]:
+    """One round: every call on all builds in turn, then the next call."""
+    rounds: dict[Build, list[Cell]] = {}
+    for cell in cells:
+        rounds.setdefault(cell.build, []).append(cell)
+    return [cell for turn in zip_longest(*rounds.values()) for cell in turn if cell is not None]
 
 
 # --- What becomes of it --------------------------------------------------------------------------

@@ -21,7 +21,7 @@ def render(comparison: Comparison) -> str:
         for against in table.against:
             who = f"{names[against.build]} against {names[against.first]}"
             title = words.title(table.call, varied)
-            lines.append(f"- **{plain(title)}, {who}:** {plain(words.conclusion(against))}")
+            lines.append(f"- **{plain(title)}, {who}:** {plain(words.conclusion(table, against))}")
     if not comparison.complete:
         lines.append("- Broken off: these are the runs up to there.")
     lines += ["", row(["", "build", "what ran"]), row(["---"] * 3)]

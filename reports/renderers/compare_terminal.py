@@ -21,7 +21,8 @@ _NAME: Final = 20
 _SIDE: Final = 16
 _APART: Final = 27
 _RULE: Final = _NAME + 2 * _SIDE + _APART
-_SIDE_HEAD: Final = "    median range"[-_SIDE:]
+_SIDE_HEAD: Final = f"{'median':>6} {'range':<9}"
+_FRAMES_HEAD: Final = f"{'frames':>6} {'range':<9}"
 _APART_HEAD: Final = f"{'change':>7} {'interval':<12}{'p':>6}"
 
 
@@ -61,12 +62,13 @@ def _head(page: Page, comparison: Comparison, names: Mapping[str, str]) -> None:
 def _conclusions(
     page: Page, comparison: Comparison, names: Mapping[str, str], varied: Sequence[str]
 ) -> None:
-    told = [(table, against) for table in comparison.tables for against in table.against]
-    if told:
+    if any(table.against for table in comparison.tables):
         page.title("What differs")
-    for table, against in told:
-        name = f"{names[against.build]} against {names[against.first]}"
-        page.paragraph(f"{words.title(table.call, varied)}, {name}: {words.conclusion(against)}")
+    for table in comparison.tables:
+        title = words.title(table.call, varied)
+        for against in table.against:
+            who = f"{names[against.build]} against {names[against.first]}"
+            page.paragraph(f"{title}, {who}: {words.conclusion(table, against)}")
 
 
 def _table(page: Page, table: Table, names: Mapping[str, str], varied: Sequence[str]) -> None:
@@ -87,7 +89,7 @@ def _beside(page: Page, table: Table, names: Mapping[str, str]) -> None:
     a, b = names[first.build], names[other.build]
     pad = " " * _NAME
     page.line(f"{pad}{a:^{_SIDE}}{b:^{_SIDE}}{f'{b} {words.MINUS} {a}':^{_APART}}")
-    page.line(f"{pad}{_SIDE_HEAD:<{_SIDE}}{_SIDE_HEAD:<{_SIDE}}{_APART_HEAD}")
+    page.line(f"{pad}{_SIDE_HEAD}{_SIDE_HEAD}{_APART_HEAD}")
     page.line("─" * _RULE)
     against = table.against[0] if table.against else None
     for measure in MEASURES:
@@ -103,25 +105,33 @@ def _below(page: Page, table: Table, names: Mapping[str, str]) -> None:
     pad = " " * _NAME
     first = table.columns[0]
     page.line(f"{pad}{'':<{2 * _SIDE}}{f'{words.MINUS} {names[first.build]}':^{_APART}}")
-    page.line(f"{pad}{_SIDE_HEAD:<{_SIDE}}{'frames':<{_SIDE}}{_APART_HEAD}")
+    page.line(f"{pad}{_SIDE_HEAD}{_FRAMES_HEAD}{_APART_HEAD}")
     page.line("─" * _RULE)
     against = {one.build: one for one in table.against}
     for measure in MEASURES:
+        if words.is_same(table, measure):
+            shown = words.common(first, measure)
+            line = f"{words.heading(measure):<{_NAME}}{shown:>6} {'':<9}"
+            told = words.ALIKE if first.figures[measure.name] else ""
+            page.line(f"{line}{_frames(first, measure)}{told:>7} on all builds")
+            continue
         page.line(words.heading(measure))
         for column in table.columns:
-            frames = _frames(column, measure) if measure.frames_of else " " * _SIDE
-            line = f"{'  ' + names[column.build]:<{_NAME}}{_side(column, measure)}{frames}"
+            line = f"{'  ' + names[column.build]:<{_NAME}}{_side(column, measure)}"
+            line += _frames(column, measure)
             page.line(line + _apart(against.get(column.build), measure))
 
 
 def _side(column: Column, measure: Measure) -> str:
-    text = f"{words.typical(column, measure):>5} {words.range_of(column, measure)}"
+    text = f"{words.typical(column, measure):>6} {words.range_of(column, measure)}"
     return f"{text:<{_SIDE}}"
 
 
 def _frames(column: Column, measure: Measure) -> str:
+    if measure.frames_of is None:
+        return " " * _SIDE
     figure = column.frames.get(measure.name)
-    text = f"{words.median_of(figure):>5} {words.spread_of(figure)}"
+    text = f"{words.median_of(figure):>6} {words.spread_of(figure)}"
     return f"{text:<{_SIDE}}"
 
 

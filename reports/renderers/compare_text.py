@@ -24,14 +24,17 @@ from reports.renderers.axes import AXES
 from reports.renderers.page import printable
 
 __all__ = [
+    "ALIKE",
     "COUNTED",
     "DASH",
     "MINUS",
     "change",
+    "common",
     "conclusion",
     "heading",
     "installed",
     "interval",
+    "is_same",
     "kinds",
     "legend",
     "letters",
@@ -129,6 +132,14 @@ def typical(column: Column, measure: Measure) -> str:
     return median_of(figure)
 
 
+def common(column: Column, measure: Measure) -> str:
+    """The figure, where all runs of all builds have the same."""
+    figure = column.figures.get(measure.name)
+    if figure is None or measure.unit != "runs":
+        return typical(column, measure)
+    return "always" if figure.median else "never"
+
+
 def range_of(column: Column, measure: Measure) -> str:
     """From the least to the most, where they differ."""
     return "" if measure.unit == "runs" else spread_of(column.figures.get(measure.name))
@@ -142,6 +153,12 @@ def spread_of(figure: Measured | None) -> str:
     if figure is None or figure.least == figure.most:
         return ""
     return f"{number(figure.least)}–{number(figure.most)}"
+
+
+def is_same(table: Table, measure: Measure) -> bool:
+    """Whether every run of every build has the same figure."""
+    found = {run.figures[measure.name] for column in table.columns for run in column.runs}
+    return len(found) == 1 and all(column.runs for column in table.columns)
 
 
 def change(difference: Difference, measure: Measure) -> str:
@@ -179,24 +196,27 @@ def probability(difference: Difference) -> str:
 # --- In words ------------------------------------------------------------------------------------
 
 
-def conclusion(against: Against) -> str:
+def conclusion(table: Table, against: Against) -> str:
     """What one build does otherwise than the first, as a sentence without its subject."""
-    apart = []
-    by_verdict: dict[str, list[str]] = {}
+    apart, few, missing = [], [], []
     for measure in MEASURES:
         difference = against.differences[measure.name]
-        by_verdict.setdefault(difference.verdict, []).append(measure.title)
         if difference.verdict == "differs" and difference.change is not None:
             side = "better" if difference.better else "worse"
             apart.append(f"{measure.title} {_by(difference.change, measure)} ({side})")
-    few, none = by_verdict.get("too-few-runs", []), by_verdict.get("no-figure", [])
+        elif difference.verdict == "too-few-runs":
+            few.append(measure.title)
+        elif difference.verdict == "no-figure" and any(
+            column.figures[measure.name] for column in table.columns
+        ):
+            missing.append(measure.title)
     told = [", ".join(apart)] if apart else []
     if few:
         told.append(f"too few runs to tell: {', '.join(few)}")
-    if not apart and not few:
-        told.append("~, can't be told apart")
-    if none:
-        told.append(f"without a figure: {', '.join(none)}")
+    if not told:
+        told.append(f"{ALIKE}, can't be told apart")
+    if missing:
+        told.append(f"not in both: {', '.join(missing)}")
     return "; ".join(told)
 
 
@@ -256,6 +276,7 @@ def remarks(table: Table, names: Mapping[str, str]) -> list[str]:
             for measure in MEASURES
             if (figure := column.figures[measure.name]) and figure.count < len(column.runs)
         ]
+    columns = {column.build: column for column in table.columns}
     for against in table.against:
         name = names[against.build]
         few = {d.runs_to_decide for d in against.differences.values() if d.runs_to_decide}
@@ -272,14 +293,15 @@ def remarks(table: Table, names: Mapping[str, str]) -> list[str]:
                     f"(p {probability(difference)}), but exact to "
                     f"{number(difference.resolution or 0)} ms only"
                 )
-        if against.appeared:
-            told.append(
-                f"found in {name} and not in {names[against.first]}: {', '.join(against.appeared)}"
-            )
-        if against.gone:
-            told.append(
-                f"found in {names[against.first]} and not in {name}: {', '.join(against.gone)}"
-            )
+        before, after = columns[against.first], columns[against.build]
+        for one, other, rules in (
+            (after, before, against.appeared),
+            (before, after, against.gone),
+        ):
+            if rules:
+                counts = {rule: one.summary.findings[rule] for rule in rules}
+                shown = ", ".join(kinds(counts, len(one.runs), len(counts)))
+                told.append(f"found in {names[one.build]} and not in {names[other.build]}: {shown}")
     return told
 
 
