@@ -15,7 +15,7 @@ const RUN_BLOCKS = 20; // the longest run
 const SILENCE_BLOCKS = 100; // the longest stretch of inserted silence in one event
 const GAP_NS = 15_000_000; // blocks further apart than this are not one run
 
-const OPENING_BLOCKS = 50; // wait until the beat of a reading that was just opened is known
+const OPENING_BLOCKS = 100; // wait until the beat of a reading that was just opened is known
 const WINDOW_BLOCKS = 500; // arrivals looked at for the beat of the blocks
 const YOUNG_NS = 1_900_000_000; // for how long the beat may still be found out quickly
 const YOUNG_STEP_NS = 50_000_000;
@@ -61,6 +61,7 @@ class Grid {
   #phases = [];
   #phase = null;
   #first = null;
+  #begun = 0;
   #arrival = 0;
   #last = 0;
 
@@ -86,18 +87,22 @@ class Grid {
     return (this.#phase ?? this.#phases[0][1]) + block * BLOCK_NS;
   }
 
-  /** A stretch begins with `block`: the beat may be corrected now, by a step readers allow. */
+  /**
+   * A stretch begins with `block`: the beat may be corrected now, by a step readers allow, and never
+   * so far that the stretch would begin before the one before it.
+   */
   settle(block) {
     if (!this.beat) return;
     const earliest = this.#phases[0][1];
-    if (this.#phase === null || this.#first === null) {
-      this.#first = this.#phase === null ? null : block;
-      this.#phase = earliest;
-      return;
+    if (this.#phase === null) this.#phase = earliest;
+    else {
+      this.#first ??= block;
+      const young = (block - this.#first) * BLOCK_NS < YOUNG_NS;
+      const step = Math.max(earliest - this.#phase, young ? -YOUNG_STEP_NS : -STEP_NS);
+      const phase = this.#phase + Math.min(step, STEP_NS);
+      this.#phase = Math.max(phase, this.#begun + 1 - block * BLOCK_NS);
     }
-    const young = (block - this.#first) * BLOCK_NS < YOUNG_NS;
-    const step = Math.max(earliest - this.#phase, young ? -YOUNG_STEP_NS : -STEP_NS);
-    this.#phase += Math.min(step, STEP_NS);
+    this.#begun = this.timeOf(block);
   }
 }
 
@@ -443,7 +448,7 @@ export class Assembler {
     const count = Math.floor(whole.length / size);
     source.rest = whole.slice(count * size);
     if (count === 0) return;
-    source.grid.arrived(source.blocks + source.opening.length + count, record.at);
+    source.grid.arrived(source.blocks + source.opening.length + count - 1, record.at);
     for (let index = 0; index < count; index += 1) {
       source.opening.push(whole.subarray(index * size, (index + 1) * size));
     }

@@ -186,18 +186,24 @@ const CALLERS = {
   onFinalTranscript: 'transcript',
 };
 
-/**
- * Who asks a speech to stop, from within a replacement of its `interrupt`.
- *
- * No release says it; the calling code is looked up, the nearest function that is known to
- * interrupt. The framework's own session method stands for code of the user's.
- */
-export function interruptedBy() {
+/** Where a call comes from; cheap, as nothing is put into words yet. */
+export function callSite() {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 30;
-  const stack = new Error('who calls').stack ?? '';
+  const site = new Error('called from');
   Error.stackTraceLimit = limit;
-  for (const [, name] of stack.matchAll(/^ +at (?:async )?(?:[\w$.<>]+\.)?([\w$]+) /gm)) {
+  return site;
+}
+
+/**
+ * Who asked a speech to stop, by the site of the call.
+ *
+ * No release says it; the calling code is looked up, the nearest function that is known to
+ * interrupt. Where there is none it was code of the user's.
+ */
+export function interruptedBy(site) {
+  const names = (site.stack ?? '').matchAll(/^ +at (?:async )?(?:[\w$.<>]+\.)?([\w$]+) /gm);
+  for (const [, name] of names) {
     if (Object.hasOwn(CALLERS, name)) return CALLERS[name];
   }
   return 'programmatic';

@@ -7,7 +7,7 @@ const FLUSH_MS = 50;
 const MAX_RECORDS = 60_000; // waiting to be looked at
 const MAX_WAITING_BYTES = 32 << 20; // waiting for a disk that is stuck
 const MAX_TEXT = 4096;
-const SLOW_NS = 1_000_000_000; // a write that takes longer is told of
+const SLOW_NS = 2_000_000_000; // a write that takes longer is told of
 
 /** Nanoseconds on the monotonic clock since `started`, exact up to a hundred days. */
 export class Clock {

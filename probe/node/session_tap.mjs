@@ -6,6 +6,7 @@
  */
 
 import {
+  callSite,
   commitment,
   currentSpeech,
   interruptedBy,
@@ -218,17 +219,17 @@ class Watch {
     let before = {};
     this.#taps.guarded('interrupt', () => {
       const over = this.#handle.interrupted || this.#handle.done();
-      before = over ? null : { by: interruptedBy() };
+      before = over ? null : { site: callSite() };
     });
     return before;
   }
 
-  #asked(at_ns, { by, end }) {
+  #asked(at_ns, { site, end }) {
     this.#taps.write({
       event: 'interrupt_called',
       at_ns,
       speech: this.#handle.id,
-      by,
+      by: site && interruptedBy(site),
       end: end === 'returned' ? undefined : end,
     });
   }

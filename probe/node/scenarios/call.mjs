@@ -108,7 +108,7 @@ export class Call {
   async run(recording) {
     this.#recording = recording;
     const { session } = this;
-    session.input.audio = microphone(this.#release.agents, this.#caller);
+    session.input.audio = microphone(this.#release.AudioInput, this.#caller);
     session.output.audio = this.#newSink();
     const onClose = ({ error, reason }) => {
       this.#fail(`the session closed by itself (${error?.message ?? error ?? reason ?? '?'})`);

@@ -80,8 +80,8 @@ export class Caller {
 }
 
 /** An audio input of the release's own class that delivers the caller's stream. */
-export function microphone(agents, caller) {
-  const input = new (class extends agents.voice.AudioInput {})();
+export function microphone(AudioInput, caller) {
+  const input = new (class extends AudioInput {})();
   Object.defineProperty(input, 'stream', { get: () => caller.stream });
   return input;
 }

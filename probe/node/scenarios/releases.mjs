@@ -39,7 +39,8 @@ export class Release {
     release.#dist = dirname(fileURLToPath(entryOf(agents)));
     release.rtc = await import(entryOf(rtc));
     release.agents = await import(entryOf(agents));
-    release.io = await release.#part('voice/room_io/_output.js');
+    release.roomOutputs = await release.#part('voice/room_io/_output.js');
+    release.AudioInput = (await release.#part('voice/io.js'))?.AudioInput;
     release.interruption = (await release.#part('voice/turn_config/interruption.js')) ?? {};
     release.detector = await release.#part('inference/interruption/interruption_detector.js');
     return release;
@@ -68,7 +69,7 @@ export class Release {
       pause: () =>
         !(
           'resumeFalseInterruption' in this.#options &&
-          Object.hasOwn(this.io?.ParticipantAudioOutput?.prototype ?? {}, 'pause')
+          Object.hasOwn(this.roomOutputs?.ParticipantAudioOutput?.prototype ?? {}, 'pause')
         ) && 'it does not pause (no resumeFalseInterruption option, or a sink that can not)',
     };
     for (const [feature, reason] of Object.entries(reasons)) {
@@ -81,7 +82,7 @@ export class Release {
 
   /** @throws {ScenarioError} naming what the release lacks, and what to run instead. */
   require(name, required, at) {
-    if (!this.io?.ParticipantAudioOutput) {
+    if (!this.roomOutputs?.ParticipantAudioOutput) {
       throw new ScenarioError(
         `${name} can't run on @livekit/agents ${this.version}: it has no room output under ` +
           'voice/room_io/_output.js',
@@ -139,7 +140,7 @@ export class Release {
   /** The room output the framework would make, playing into `room`. */
   roomOutput(room, channels) {
     const { TrackPublishOptions, TrackSource } = this.rtc;
-    const output = new this.io.ParticipantAudioOutput(room, {
+    const output = new this.roomOutputs.ParticipantAudioOutput(room, {
       sampleRate: SOURCE_RATE_HZ,
       numChannels: channels,
       trackPublishOptions: new TrackPublishOptions({ source: TrackSource.SOURCE_MICROPHONE }),
