@@ -179,7 +179,8 @@ def _left_out(first: int, second: int, tail: float) -> tuple[int, float]:
     ranks = tuple(range(1, first + second + 1))
     ways = _ways(ranks, first)[first * (first + 1) // 2 :]
     chances = np.cumsum(ways) / ways.sum()
-    count = int(np.searchsorted(chances, tail, side="right"))
+    # A chance that equals the tail counts, whatever the last digit of either says.
+    count = int(np.searchsorted(chances, tail * (1 + 1e-9), side="right"))
     return count, float(chances[count - 1]) if count else 0.0
 
 
