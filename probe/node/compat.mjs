@@ -11,6 +11,8 @@ import { dirname, join } from 'node:path';
 import { arch, platform } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
+import { InstancePatch } from './patches.mjs';
+
 const AGENTS = '@livekit/agents';
 const RTC = '@livekit/rtc-node';
 const LONGEST_CHAIN = 64; // links followed before a chain is taken for a ring
@@ -136,6 +138,28 @@ export function everyTickYields({ rtc }) {
   if (!described || !existsSync(described)) return false;
   const text = readFileSync(described, 'utf8');
   return text.slice(text.indexOf('class NewAudioStreamRequest')).includes('queueSizeFrames');
+}
+
+/**
+ * Makes a stream whose native queue has no bound, and returns it.
+ *
+ * The library's own asks for ten blocks: what comes while its thread is late is thrown away. Only
+ * the request that is made here is changed, on its way out.
+ */
+export function unbounded(make) {
+  const client = globalThis._ffiClientInstance;
+  if (typeof client?.request !== 'function') return make();
+  const request = client.request;
+  const patch = new InstancePatch(client, 'request', (asked) => {
+    const { message } = asked;
+    if (message?.case === 'newAudioStream') message.value.queueSizeFrames = 0;
+    return request.call(client, asked);
+  });
+  try {
+    return make();
+  } finally {
+    patch.undo();
+  }
 }
 
 // -- speeches --

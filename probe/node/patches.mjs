@@ -9,7 +9,7 @@ export class InstancePatch {
 
   /**
    * @param {object} owner
-   * @param {string} name of a method, or of a property when `replacement` is a descriptor's.
+   * @param {string} name of a method.
    * @param {Function} replacement
    */
   constructor(owner, name, replacement) {

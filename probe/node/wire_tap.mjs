@@ -6,6 +6,8 @@
  * as long as it is busy; where every tick yields a block, its number tells its time all the same.
  */
 
+import { unbounded } from './compat.mjs';
+
 const GROUP_MS = 50; // read at a time where the number of a block tells its time
 const RESOLUTION_NS = 10_000_000;
 const RESOLUTION_UNGRIDDED_NS = 20_000_000;
@@ -40,7 +42,7 @@ export class WireTap {
     if (this.beat) options.frameSizeMs = GROUP_MS;
     try {
       this.#track = LocalAudioTrack.createAudioTrack('sinkprobe', this.source);
-      this.#reader = new AudioStream(this.#track, options).getReader();
+      this.#reader = unbounded(() => new AudioStream(this.#track, options)).getReader();
     } catch (error) {
       this.#recorder.fault('tap_raised', `wire: ${error?.name ?? typeof error}`);
       return;
