@@ -26,7 +26,15 @@ def render(comparison: Comparison) -> str:
         lines.append("- Broken off: these are the runs up to there.")
     lines += ["", row(["", "build", "what ran"]), row(["---"] * 3)]
     for facts in comparison.builds:
-        lines.append(row([names[facts.build], facts.build, words.installed(facts) or words.DASH]))
+        lines.append(
+            row(
+                [
+                    names[facts.build],
+                    plain(facts.build),
+                    plain(words.installed(facts) or words.DASH),
+                ]
+            )
+        )
     lines += [line for note in comparison.notes for line in ("", plain(note))]
     for table in comparison.tables:
         title = f"{words.title(table.call, varied)} ({words.sizes(table, names)})"

@@ -94,7 +94,7 @@ def _beside(page: Page, table: Table, names: Mapping[str, str]) -> None:
     against = table.against[0] if table.against else None
     for measure in MEASURES:
         line = f"{words.heading(measure):<{_NAME}}{_side(first, measure)}{_side(other, measure)}"
-        page.line(line + _apart(against, measure))
+        _line(page, line, _apart(against, measure))
         if measure.frames_of is not None:
             page.line(
                 f"{'  in frames':<{_NAME}}" + "".join(_frames(c, measure) for c in table.columns)
@@ -119,7 +119,16 @@ def _below(page: Page, table: Table, names: Mapping[str, str]) -> None:
         for column in table.columns:
             line = f"{'  ' + names[column.build]:<{_NAME}}{_side(column, measure)}"
             line += _frames(column, measure)
-            page.line(line + _apart(against.get(column.build), measure))
+            _line(page, line, _apart(against.get(column.build), measure))
+
+
+def _line(page: Page, figures: str, apart: str) -> None:
+    """One line, or two where figures are so long that one would be cut."""
+    if len((figures + apart).rstrip()) <= page.width:
+        page.line(figures + apart)
+        return
+    page.line(figures)
+    page.line(f"{apart.strip():>{_RULE}}")
 
 
 def _side(column: Column, measure: Measure) -> str:

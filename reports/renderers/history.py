@@ -27,29 +27,38 @@ _ALWAYS: Final = ("pacing",)
 """Axes that are named even where they are the same everywhere."""
 
 
-def head(package: str, releases: int, asked: int, width: int) -> str:
+def head(
+    package: str,
+    releases: int,
+    asked: int,
+    calls: Sequence[Call],
+    varied: Sequence[str],
+    width: int,
+) -> str:
     """What stands above the lines, newline at its end."""
     runs = "1 run" if asked == 1 else f"{asked} runs"
     many = "1 release" if releases == 1 else f"{releases} releases"
     titles = "".join(f"{measure.title:>{_FIGURE}}" for measure in _SHOWN)
-    about = f"{package}: {many}, {runs} of each call; median (range) in ms"
+    what = f" of {_title(calls[0], varied)}" if len(calls) == 1 else " of each call"
+    about = f"{package}: {many}, {runs}{what}; median (range) in ms"
     return "\n".join([*_wrapped(about, width, 0), "", f"{'':<{_NAME}}{titles}  outcome"]) + "\n"
 
 
-def lines(step: Step, varied: Sequence[str], width: int) -> str:
+def lines(step: Step, varied: Sequence[str], width: int, *, alone: bool) -> str:
     """One release, as it is done; newline at its end.
 
     Args:
         step: the release.
         varied: axes that tell its calls apart.
         width: of the terminal.
+        alone: whether there is one call only, which then needs no name.
     """
-    when = f"  {step.uploaded}" if step.uploaded else ""
-    told = [f"{step.version}{when}"]
+    name = f"{step.version}  {step.uploaded}" if step.uploaded else step.version
+    told = [] if alone and step.rows else [name]
     if step.build.unavailable:
         told += _wrapped(words.installed(step.build), width, 2)
     for one in step.rows:
-        told += _line(one, _title(one.call, varied), width)
+        told += _line(one, name if alone else f"  {_title(one.call, varied)}", width)
     return "\n".join(line.rstrip() for line in told) + "\n"
 
 
@@ -87,9 +96,9 @@ def _line(one: Row, title: str, width: int) -> list[str]:
     outcomes = column.summary.outcomes
     outcome = next(iter(outcomes), words.DASH) if len(outcomes) < 2 else "differs"
     figures = "".join(f"{_figure(column, measure):>{_FIGURE}}" for measure in _SHOWN)
-    beside = len(title) + 2 < _NAME
-    told = [] if beside else [f"  {title}"]
-    told.append(f"{'  ' + title if beside else '':<{_NAME}}{figures}  {printable(outcome)}")
+    beside = len(title) < _NAME
+    told = [] if beside else [title]
+    told.append(f"{title if beside else '':<{_NAME}}{figures}  {printable(outcome)}")
     for remark in _remarks(one):
         told += _wrapped(remark, width, 4)
     return told
