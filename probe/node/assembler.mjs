@@ -180,6 +180,7 @@ export class Assembler {
     this.#nowNs = Math.max(this.#nowNs, nowNs);
     this.#settleDoubtful();
     for (const push of this.#doubtful.splice(0)) this.#admit(push);
+    this.#assign(this.#flow.finish());
     this.#writeCaptures(true);
     this.#writePushes(true);
     for (const source of this.#sources.values()) this.#closeReading(source);
@@ -219,6 +220,7 @@ export class Assembler {
     this.#frames += 1;
     this.#captures.push({
       record,
+      valueStart: this.#capturedValues,
       written: false,
       event: {
         event: 'captured',
@@ -262,7 +264,7 @@ export class Assembler {
   }
 
   #mark(record) {
-    if (record.mark === 'clear') this.#flow.cleared();
+    if (record.mark === 'clear') this.#assign(this.#flow.cleared());
     this.#out.push({
       event: 'mark',
       at_ns: record.at,
@@ -288,9 +290,12 @@ export class Assembler {
       start: null,
       refused: false,
       written: false,
-      match: this.#flow.match(record.values),
+      match: null,
+      matched: false,
     };
     record.values = null;
+    const current = this.#captures.find((capture) => capture.record.end === undefined);
+    this.#assign(this.#flow.match(push.values, push, current?.valueStart ?? null));
     const crowded = this.#pushes.some(
       (other) => other.source === source && other.record.end === undefined && !other.refused,
     );
@@ -299,6 +304,10 @@ export class Assembler {
     const alien = source.rateHz !== frame.rateHz || source.channels !== frame.channels;
     if (record.end === undefined && (crowded || alien)) this.#doubtful.push(push);
     else this.#decide(push);
+  }
+
+  #assign(decided) {
+    for (const { key: push, parts, ambiguous } of decided) push.match = { parts, ambiguous };
   }
 
   #settleDoubtful() {
@@ -353,21 +362,42 @@ export class Assembler {
       const ended = record.end !== undefined;
       if (push.start === null) return true;
       if (record.end === 'raised' && !push.refused) this.#retract(push);
-      if (push.written && ended) {
-        this.#out.push({
-          event: 'push_ended',
-          at_ns: record.ended,
-          push: push.number,
-          end: record.end,
-          error: record.error,
-          accepted: push.refused ? false : undefined,
-        });
-      } else if (!push.written && (ended || last || this.#nowNs - record.at >= OPEN_NS)) {
+      const old = last || this.#nowNs - record.at >= OPEN_NS;
+      if (push.written) this.#follow(push);
+      else if (old || (ended && push.match !== null)) {
         this.#out.push(this.#pushedEvent(push));
         push.written = true;
+        push.closed = ended;
+        push.matched = push.match !== null;
       }
-      return !ended;
+      return !(push.closed && push.matched);
     });
+  }
+
+  /** What became known since the push was written. */
+  #follow(push) {
+    const { record, match } = push;
+    if (record.end !== undefined && !push.closed) {
+      this.#out.push({
+        event: 'push_ended',
+        at_ns: record.ended,
+        push: push.number,
+        end: record.end,
+        error: record.error,
+        accepted: push.refused ? false : undefined,
+      });
+      push.closed = true;
+    }
+    if (match !== null && !push.matched) {
+      this.#out.push({
+        event: 'push_matched',
+        at_ns: this.#nowNs,
+        push: push.number,
+        captured: this.#capturedParts(match.parts, record.frame.channels),
+        ambiguous_samples: Math.floor(match.ambiguous / record.frame.channels) || undefined,
+      });
+      push.matched = true;
+    }
   }
 
   #pushedEvent({ record, number, start, refused, match }) {
@@ -382,8 +412,8 @@ export class Assembler {
       rate_hz: frame.rateHz,
       channels: frame.channels,
       accepted: refused ? false : undefined,
-      captured: this.#capturedParts(match.parts, frame.channels),
-      ambiguous_samples: Math.floor(match.ambiguous / frame.channels) || undefined,
+      captured: match ? this.#capturedParts(match.parts, frame.channels) : undefined,
+      ambiguous_samples: match ? Math.floor(match.ambiguous / frame.channels) || undefined : undefined,
       end: record.end,
       ended_ns: record.ended,
       error: record.error,

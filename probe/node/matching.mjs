@@ -98,15 +98,23 @@ export class SampleStore {
 
 const TELLING_VALUES = 32; // fewer than this are not searched for: they would be found anywhere
 const HISTORY_VALUES = 1 << 17; // kept behind the last match, for a frame that is handed on again
+const NEAR_VALUES = 1 << 18; // content that comes again later than this is taken for telling
+const HELD_CHUNKS = 500; // held undecided at most
 const VAIN_SEARCHES = 100; // after so many a sink is taken for one that changes the audio
 const SEARCH_EVERY = 50; // and then only every so many chunks are searched for
 
-/** Finds pushed chunks again in what was captured: stretches may be left out, never reordered. */
+/**
+ * Finds pushed chunks again in what was captured: stretches may be left out, never reordered.
+ *
+ * A chunk whose content fits several places is held until one comes that fits only one, which then
+ * tells where those before it were; a clear of the sink ends what is held.
+ */
 export class FlowMatcher {
   #store = new SampleStore();
   #next = 0;
   #fence = null;
   #vain = 0;
+  #held = [];
 
   /** Values that were captured. Returns how many old ones were forgotten unmatched. */
   captured(values) {
@@ -117,84 +125,160 @@ export class FlowMatcher {
 
   /** The sink was cleared: what is handed on next was captured after this, if content allows. */
   cleared() {
+    const decided = this.finish();
     this.#fence = this.#store.end;
+    return decided;
   }
 
   /**
-   * Where the values of one chunk came from.
+   * Where the values of one chunk came from, and those of chunks that had been undecided.
    *
-   * @returns {{parts: Array<[number|null, number]>, ambiguous: number}} position and count of each
-   *     part, in order; a position of null is content that was never captured.
+   * @param {Int16Array} values
+   * @param {object} key given back with the answer.
+   * @param {number|null} hint where the frame begins whose capture is under way: what is handed on
+   *     meanwhile is most likely this.
+   * @returns {Array<{key: object, parts: Array<[number|null, number]>, ambiguous: number}>} position
+   *     and count of each part, in order; a position of null is content that was never captured.
    */
-  match(values) {
+  match(values, key, hint) {
+    const chunk = { values, key, hint };
+    const place = this.#onlyPlace(values);
+    if (place === undefined) {
+      this.#held.push(chunk);
+      return this.#held.length > HELD_CHUNKS ? this.finish() : [];
+    }
+    const decided = this.#release(place ?? this.#store.end);
+    decided.push(this.#decide(chunk, place));
+    return decided;
+  }
+
+  /** Decides what is held. */
+  finish() {
+    return this.#release(this.#store.end);
+  }
+
+  /** The one place where all of it fits; null: none, undefined: several. */
+  #onlyPlace(values) {
+    const store = this.#store;
+    for (const start of this.#starts()) {
+      const found = store.find(values, start);
+      if (found < 0) continue;
+      const again = store.find(values, found + 1, found + NEAR_VALUES);
+      return again < 0 ? found : undefined;
+    }
+    return null;
+  }
+
+  /** From where to look, in the order of preference. */
+  #starts() {
+    const fenced = this.#fence !== null && this.#fence > this.#next;
+    return fenced ? [this.#fence, this.#next] : [this.#next];
+  }
+
+  /** Places the held chunks in front of `limit`. */
+  #release(limit) {
+    const held = this.#held.splice(0);
+    if (held.length === 0) return [];
+    const first = this.#starts()[0];
+    const places =
+      this.#byHint(held, first, limit) ??
+      this.#backwards(held, first, limit) ??
+      this.#forwards(held, first);
+    const end = places.at(-1) + held.at(-1).values.length;
+    const sure = places[0] === this.#next && end === limit && isRow(held, places);
+    return held.map((chunk, index) => this.#decide(chunk, places[index], !sure));
+  }
+
+  #byHint(held, first, limit) {
+    let from = first;
+    const places = [];
+    for (const { values, hint } of held) {
+      const place = hint !== null && hint > from ? hint : from;
+      if (place + values.length > limit || !this.#store.matches(place, values)) return null;
+      places.push(place);
+      from = place + values.length;
+    }
+    return places;
+  }
+
+  #backwards(held, first, limit) {
+    let until = limit;
+    const places = [];
+    for (const { values } of held.toReversed()) {
+      until -= values.length;
+      if (until < first || !this.#store.matches(until, values)) return null;
+      places.unshift(until);
+    }
+    return places;
+  }
+
+  #forwards(held, first) {
+    let from = first;
+    return held.map(({ values }) => {
+      const place = this.#store.find(values, from);
+      if (place >= 0) from = place + values.length;
+      return place;
+    });
+  }
+
+  #decide({ values, key }, place, doubtful = false) {
+    const whole = place !== null && place >= 0;
+    const parts = whole ? [[place, values.length]] : this.#pieces(values);
+    if (whole) this.#passed(place + values.length);
+    return { key, parts, ambiguous: doubtful ? values.length : 0 };
+  }
+
+  #passed(next) {
+    this.#next = next;
+    if (this.#fence !== null && next > this.#fence) this.#fence = null;
+    this.#store.forgetBefore(next - HISTORY_VALUES);
+  }
+
+  /** A chunk that is nowhere whole: its parts, each as long as it can be followed. */
+  #pieces(values) {
     const parts = [];
-    let ambiguous = 0;
     let rest = values;
     while (rest.length > 0) {
-      const [position, count, doubtful] = this.#locate(rest, rest === values);
-      const previous = parts.at(-1);
-      if (previous && position === null && previous[0] === null) previous[1] += count;
-      else if (previous && position !== null && previous[0] + previous[1] === position) {
-        previous[1] += count;
-      } else parts.push([position, count]);
-      if (doubtful) ambiguous += count;
-      if (position !== null) {
-        this.#next = position + count;
-        if (this.#fence !== null && this.#next > this.#fence) this.#fence = null;
-      }
+      const [position, count] = this.#piece(rest);
+      parts.push([position, count]);
+      if (position !== null) this.#passed(position + count);
       rest = rest.subarray(count);
     }
-    this.#store.forgetBefore(this.#next - HISTORY_VALUES);
-    return { parts, ambiguous };
+    return parts;
   }
 
-  #locate(rest, whole) {
+  #piece(rest) {
     const store = this.#store;
     const here = store.common(this.#next, rest);
-    if (whole && this.#fence !== null && this.#fence > this.#next) {
-      if (store.matches(this.#fence, rest)) {
-        return [this.#fence, rest.length, here === rest.length];
-      }
-    }
-    if (here === rest.length) return [this.#next, here, false];
+    if (here > 0) return [this.#next, here];
     if (this.#searchable(rest)) {
-      const found = this.#search(rest);
-      if (found !== null) {
-        this.#vain = 0;
-        return [found, rest.length, store.find(rest, found + 1) >= 0];
-      }
-      if (here > 0) return [this.#next, here, false];
       const head = rest.subarray(0, TELLING_VALUES);
-      const place = this.#search(head);
-      if (place !== null) {
+      // Behind the last match too: a frame that was refused may be handed on again.
+      for (const start of [...this.#starts(), store.base]) {
+        const place = store.find(head, start);
+        if (place < 0) continue;
         this.#vain = 0;
-        return [place, store.common(place, rest), false];
+        return [place, store.common(place, rest)];
       }
       this.#vain += 1;
-      return [null, rest.length, false];
     }
-    return here > 0 ? [this.#next, here, false] : [null, rest.length, false];
+    return [null, rest.length];
   }
 
+  /** A sink that changes the audio is not searched for every time. */
   #searchable(rest) {
-    if (this.#vain >= VAIN_SEARCHES) {
-      this.#vain += 1;
-      return this.#vain % SEARCH_EVERY === 0;
-    }
-    return rest.length >= TELLING_VALUES;
+    if (this.#vain < VAIN_SEARCHES) return rest.length >= TELLING_VALUES;
+    this.#vain += 1;
+    return this.#vain % SEARCH_EVERY === 0;
   }
+}
 
-  #search(values) {
-    const store = this.#store;
-    if (this.#fence !== null && this.#fence > this.#next) {
-      const after = store.find(values, this.#fence);
-      if (after >= 0) return after;
-    }
-    const ahead = store.find(values, this.#next);
-    if (ahead >= 0) return ahead;
-    const again = store.find(values, store.base, this.#next);
-    return again >= 0 ? again : null;
-  }
+/** Whether the chunks follow each other without anything in between. */
+function isRow(chunks, places) {
+  return chunks.every(
+    ({ values }, index) =>
+      index + 1 === chunks.length || places[index] + values.length === places[index + 1],
+  );
 }
 
 const CLEAR_SLACK_NS = 5_000_000; // how far the time of a block may be wrong against that of a clear
@@ -328,8 +412,8 @@ export class WireMatcher {
         owed > 0 &&
         (position === null || start + size <= position) &&
         this.#store.zeros(start, size) === size;
-      const must = owed >= this.#silent.length - index;
-      const sent = fits && (must || this.#pushedBy(start + size) <= at + CLEAR_SLACK_NS);
+      const must = known && owed >= this.#silent.length - index;
+      const sent = fits && (must || this.#pushedBy(start + size) <= at);
       if (sent) {
         this.#floor = start + size;
         owed -= 1;
