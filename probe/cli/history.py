@@ -120,14 +120,14 @@ def history(
     live = output_format == "terminal"
     walk = _Walk(planned.cells, runs, limits, cache)
     if live:
-        put(texts.head(package, len(released), runs, columns()))
+        put(texts.head(package, len(released), runs, walk.calls, walk.varied, columns()))
     stopped = False
     with opened(directory) as journal:
         try:
             for one in released:
                 step = walk.on(one, journal)
                 if live:
-                    put(texts.lines(step, walk.varied, columns()))
+                    put(texts.lines(step, walk.varied, columns(), alone=len(walk.calls) == 1))
         except KeyboardInterrupt:
             stopped = True
     made = History(package, runs, tuple(walk.steps), not stopped, str(directory))
@@ -164,12 +164,15 @@ class _Walk:
     def __init__(
         self, cells: Sequence[Cell], runs: int, limits: Settings, cache: Path | None
     ) -> None:
+        from reports.compare import Call as ReportedCall
+
         self.steps: list[Step] = []
         self._cells = cells
         self._runs = runs
         self._limits = limits
         self._cache = cache
-        axes = [asdict(cell.axes) for cell in cells]
+        self.calls = [ReportedCall(cell.scenario.name, asdict(cell.axes)) for cell in cells]
+        axes = [call.axes for call in self.calls]
         self.varied = [name for name in axes[0] if len({repr(one[name]) for one in axes}) > 1]
 
     def on(self, release: Published, journal: Journal) -> Step:
@@ -207,10 +210,10 @@ class _Walk:
         results = []
         for number in range(1, self._runs + 1):
             todo = [Call(cell, number) for cell in cells if not _is_given_up(errors[cell])]
+            if any(journal.trace(one) is None for one in todo):
+                say(f"{build.label}: run {number} of {self._runs}")
             with closing(journal.run(todo)) as made:
                 for done in made:
-                    if done.seconds:
-                        say(f"{build.label}: {done.call.cell.scenario.name}, run {number}")
                     one = judged(done, self._limits)
                     errors[done.call.cell] += [one.error] if one.error else []
                     results.append(building.result_of(one))
