@@ -101,6 +101,7 @@ def parse(text: str) -> NewGate | Gate:
     try:
         limit = parse_gate(f"{rule}>{value}")
     except SettingError as error:
-        raise SettingError(f"{text}: {error}") from error
+        # Told in the words of what was given, where nothing but the sign is another.
+        raise SettingError(str(error).replace(f"{rule}>{value}", text)) from error
     assert limit.rule is not None
     return NewGate(text, limit.rule, limit.above, limit.in_samples)

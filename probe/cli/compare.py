@@ -20,6 +20,7 @@ from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
 from probe.sweep import Build, Cell, calls, plan
 
 if TYPE_CHECKING:
+    from probe.builds import BuildSpec
     from probe.cli.sweep_tables import Made
     from reports.compare import BuildFacts, Comparison, RunResult
     from reports.compare_gates import NewGate
@@ -102,6 +103,8 @@ def compare(
     A build or a call of which there is no result makes the exit code 1, what --fail-on forbids
     makes it 3.
     """
+    from probe.builds import parse
+
     limits = settings.load(thresholds)
     forbidden = _gates(fail_on)
     if all(_is_recorded(text) for text in builds):
@@ -117,15 +120,16 @@ def compare(
         collected = _recorded(builds, limits)
         with_barge_in = building.barging_in(list(CATALOGUE.values()))
     else:
-        mixed = [text for text in builds if _is_recorded(text)]
-        if mixed:
+        specs = [parse(text) for text in builds if not _is_recorded(text)]
+        if len(specs) < len(builds):
+            mixed = next(text for text in builds if _is_recorded(text))
             raise UsageError(
-                f"expected builds only or folders of traces only, found both: {mixed[0]} is a "
-                "folder of traces"
+                f"expected builds only or folders of traces only, found both: {mixed} is a folder "
+                "of traces"
             )
         chosen = [find(name) for name in scenarios or (DEFAULT,)]
         folder = directory or Path(DEFAULT_DIRECTORY) / time.strftime("compare-%Y%m%d-%H%M%S")
-        collected = _made(builds, chosen, pacing, runs or RUNS, folder, cache, limits)
+        collected = _made(specs, chosen, pacing, runs or RUNS, folder, cache, limits)
         with_barge_in = building.barging_in(chosen)
 
     from reports.compare import compare as side_by_side
@@ -203,7 +207,7 @@ def _labels(folders: Sequence[str]) -> list[str]:
 
 
 def _made(
-    texts: Sequence[str],
+    specs: Sequence[BuildSpec],
     scenarios: Sequence[Scenario],
     pacings: Sequence[str] | None,
     runs: int,
@@ -211,9 +215,8 @@ def _made(
     cache: Path | None,
     limits: Settings,
 ) -> _Collected:
-    from probe.builds import BuildFailed, make_all, parse
+    from probe.builds import BuildFailed, make_all
 
-    specs = [parse(text) for text in texts]
     collected = _Collected()
     with building.told() as said:
         found = make_all(specs, cache, said)
