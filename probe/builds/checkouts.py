@@ -112,12 +112,17 @@ def state_of(checkout: Checkout) -> str:
     folder, package = checkout.root, checkout.package
     commit = head_of(package)
     if commit is None:
-        return f"{folder} (files {_digest(package)})"
+        return files_of(folder)
     changed = run(
         [git(), "-C", package, "status", "--porcelain", "--", "."], limit_s=LOOK_UP_LIMIT_S
     )
     with_changes = f" with changes ({_digest(package)})" if changed.strip() else ""
     return f"{folder} {commit}{with_changes}"
+
+
+def files_of(folder: Path) -> str:
+    """A folder under no version control, with a digest of its files' times."""
+    return f"{folder} (files {_digest(folder)})"
 
 
 def _digest(package: Path) -> str:

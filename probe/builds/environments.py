@@ -24,6 +24,7 @@ from probe.builds.checkouts import (
     committed,
     described_in,
     fetch,
+    files_of,
     head_of,
     look,
     resolve,
@@ -51,6 +52,11 @@ _SLACK: Final = timedelta(days=1)
 _IN_CALL: Final = "numpy"
 """What the probe needs inside a call, beside the standard library and livekit."""
 
+_FIND_SOURCES: Final = (
+    "import importlib.util as u;"
+    "found = u.find_spec('livekit.agents');"
+    "print(found.submodule_search_locations[0] if found else '')"
+)
 _LIST_INSTALLED: Final = (
     "import importlib.metadata as m, json;"
     "print(json.dumps({d.name.lower().replace('_', '-'): d.version"
@@ -118,7 +124,11 @@ def _ready_python(label: str, python: Path) -> Build:
     installed = _python_packages(python)
     if PYTHON_PACKAGE not in installed:
         raise BuildError(f"expected {PYTHON_PACKAGE} in {python}, found none")
-    return Build(label, python=str(python), installed=installed)
+    # Isolated from PYTHONPATH, as the list was.
+    place = run([python, "-I", "-c", _FIND_SOURCES], limit_s=LOOK_UP_LIMIT_S).strip()
+    if not place:
+        raise BuildError(f"expected livekit.agents to be there for {python}, found none")
+    return Build(label, python=str(python), installed=installed, source=files_of(Path(place)))
 
 
 def _ready_node(label: str, home: Path, as_of: str | None = None) -> Build:
@@ -265,7 +275,8 @@ def _in_folder(spec: Folder, cache: Path, progress: Progress) -> Build:
     if (spec.path / "pyvenv.cfg").is_file():
         return _ready_python(spec.text, _python_of(spec.path))
     if (spec.path / _MODULES / NODE_PACKAGE / "package.json").is_file():
-        return _ready_node(spec.text, spec.path)
+        package = spec.path / _MODULES / NODE_PACKAGE
+        return replace(_ready_node(spec.text, spec.path), source=files_of(package.resolve()))
     checkout = look(spec.path)
     if checkout.runtime == "node":
         return replace(_node_checkout(spec.text, checkout, cache), source=state_of(checkout))

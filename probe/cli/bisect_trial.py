@@ -98,8 +98,10 @@ class Trial:
             else:
                 cell = Cell(self.scenario, build)
                 for number in count(1):
-                    say(f"{candidate.name}: run {number}")
-                    with closing(self._journal.run([Call(cell, number)])) as results:
+                    call = Call(cell, number)
+                    if self._journal.trace(call) is None:
+                        say(f"{candidate.name}: run {number}")
+                    with closing(self._journal.run([call])) as results:
                         made = judged(next(results), self._limits)
                     answer, why = self._answer(made)
                     runs.append(answer)

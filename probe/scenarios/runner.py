@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
@@ -181,24 +182,47 @@ def run_in_child(
         expected = "a Python interpreter"
     else:
         expected = "a program to run the call"
-    try:
-        child = _Child(command, specification, progress, started)
-    except OSError as error:
-        raise ScenarioError(f"{command[0]}: expected {expected} ({error})") from error
-    child.wait(limit_s(scenario), stop)
+    own = sink is not None or driver is not None
+    with _surroundings(python, own_code=own) as (environment, folder):
+        try:
+            child = _Child(command, environment, folder, specification, progress, started)
+        except OSError as error:
+            raise ScenarioError(f"{command[0]}: expected {expected} ({error})") from error
+        child.wait(limit_s(scenario), stop)
     return child.outcome(scenario)
+
+
+@contextlib.contextmanager
+def _surroundings(python: str, *, own_code: bool) -> Iterator[tuple[dict[str, str], Path | None]]:
+    """Variables and working directory with which the child finds this probe.
+
+    Another interpreter finds nothing else of ours: what is installed beside the probe would go
+    before its own livekit, and so would what the caller has on the path or in the working
+    directory, which only code of the caller's own is looked for in.
+    """
+    package = Path(probe.__file__).resolve().parent
+    inherited = [*filter(None, [os.environ.get("PYTHONPATH")])]
+    if python == sys.executable:
+        paths = [str(package.parent), *inherited]
+        yield {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, None
+        return
+    with tempfile.TemporaryDirectory(prefix="sinkprobe-") as folder:
+        (Path(folder) / package.name).symlink_to(package, target_is_directory=True)
+        paths = [folder, *(inherited if own_code else [])]
+        told = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        yield told, None if own_code else Path(folder)
 
 
 class _Child:
     def __init__(
         self,
         command: Sequence[str],
+        environment: dict[str, str],
+        folder: Path | None,
         specification: dict[str, Any],
         progress: Progress | None,
         started: Callable[[Path], None] | None,
     ) -> None:
-        root = str(Path(probe.__file__).resolve().parents[1])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
@@ -207,7 +231,8 @@ class _Child:
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment,
+            cwd=folder,
             # A Ctrl-C on the terminal reaches the child once, from here, and not twice.
             start_new_session=True,
         )
