@@ -238,7 +238,7 @@ def compare(
     for build, results in runs.items():
         for result in results:
             call = _call(result.call)
-            key = repr((call.scenario, sorted(call.axes.items(), key=str)))
+            key = repr((call.scenario, sorted(call.axes.items())))
             calls.setdefault(key, call)
             cells.setdefault((key, build), []).append(result)
     known = {one.build: one for one in facts}
@@ -272,7 +272,12 @@ def compare(
 def _call(header: Mapping[str, Any] | None) -> Call:
     told = dict(header or {})
     scenario = told.pop("scenario", None)
-    return Call(None if scenario is None else str(scenario), told)
+    # One runtime writes 20.0 where the other writes 20.
+    axes = {
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in told.items()
+    }
+    return Call(None if scenario is None else str(scenario), axes)
 
 
 def _runtime(results: Sequence[RunResult]) -> Mapping[str, str]:

@@ -242,6 +242,16 @@ def test_calls_are_compared_with_the_same_call_only(builds: Builds) -> None:
     ]
 
 
+def test_a_call_is_the_same_whichever_runtime_wrote_its_numbers(builds: Builds) -> None:
+    node = {"language": "node", "livekit": "0.13", "livekit_agents": "1.9.0"}
+    builds.leaks("python", 50, run={**SCRIPTED, "frame_ms": 20.0})
+    builds.leaks("node", 50, run={**SCRIPTED, "frame_ms": 20}, runtime=node)
+    comparison = builds.compared()
+    assert len(comparison.tables) == 1
+    assert "livekit-agents 1.8.9, livekit 1.1.21, python" in terminal(comparison)
+    assert "@livekit/agents 1.9.0, @livekit/rtc-node 0.13, node" in terminal(comparison)
+
+
 def test_calls_nobody_scripted_form_one_table_and_their_leak_is_per_barge_in(
     builds: Builds,
 ) -> None:
@@ -357,28 +367,33 @@ def test_findings_of_one_build_only_are_named_with_how_many_runs_had_them(
 
 # --- Chance --------------------------------------------------------------------------------------
 
+MEASURED_MS = [
+    50, 50, 40, 50, 40, 50, 50, 60, 50, 50, 60, 50, 40, 60, 50, 50, 40, 50, 30, 50, 40,
+]  # fmt: skip
+"""Leaked at sent in 21 calls of barge-in-activity, pacing realtime, on livekit-agents 1.8.9."""
+
 
 def test_twice_the_same_build_cannot_be_told_apart_in_nineteen_of_twenty(builds: Builds) -> None:
-    """Figures measured on one build, dealt at random to two."""
-    # Leaks at sent of fifteen stalled calls on one build on a busy machine.
-    measured = [50, 40, 50, 50, 40, 60, 50, 20, 40, 50, 110, 50, 40, 40, 50]
-    builds.leaks("any", *measured)
-    results = builds.runs["any"]
+    builds.leaks("any", *MEASURED_MS)
     dealer = random.Random(1)
-    alike = 0
+    apart = 0
     for _ in range(200):
-        dealt = dealer.sample(results, 10)
+        dealt = dealer.sample(builds.runs["any"], 10)
         comparison = compare({"one": dealt[:5], "other": dealt[5:]})
-        differences = comparison.tables[0].against[0].differences.values()
-        alike += all(d.verdict != "differs" for d in differences)
-    assert alike >= 190
+        apart += any(
+            difference.verdict == "differs"
+            for difference in comparison.tables[0].against[0].differences.values()
+        )
+    assert apart <= 200 // 20
 
 
-def test_a_shift_of_five_blocks_is_seen_through_the_noise_of_a_busy_machine(
-    builds: Builds,
-) -> None:
-    builds.leaks("old", 50, 40, 50, 60, 40).leaks("new", 110, 90, 100, 100, 110)
-    assert leak(builds.compared()).verdict == "differs"
+def test_five_runs_see_a_shift_of_four_blocks_whichever_they_are(builds: Builds) -> None:
+    builds.leaks("old", *MEASURED_MS).leaks("new", *(ms + 40 for ms in MEASURED_MS))
+    dealer = random.Random(1)
+    for _ in range(100):
+        dealt = {build: dealer.sample(runs, 5) for build, runs in builds.runs.items()}
+        found = leak(compare(dealt))
+        assert (found.verdict, found.better) == ("differs", False)
 
 
 # --- How it looks --------------------------------------------------------------------------------

@@ -54,9 +54,11 @@ __all__ = [
 DASH: Final = "–"
 MINUS: Final = "−"  # noqa: RUF001 - what it is
 ALIKE: Final = "~"
-_RAN: Final = ("livekit_agents", "livekit")
-_PLAIN: Final = {"livekit_agents": "livekit-agents"}
-_INSTALLED: Final = ("livekit-agents", "livekit", "@livekit/agents", "@livekit/rtc-node")
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},
+    "node": {"livekit_agents": "@livekit/agents", "livekit": "@livekit/rtc-node"},
+}
+"""By language, what a trace's runtime calls the packages people know by another name."""
 
 SHOWN: Final = 3
 """Of outcomes and orders of one build; what real calls did may be of many kinds."""
@@ -72,9 +74,11 @@ def installed(facts: BuildFacts) -> str:
     """What ran, in a line; empty where that is not known."""
     if facts.unavailable:
         return f"not available: {printable(facts.unavailable)}"
-    told = [
-        f"{_PLAIN.get(name, name)} {facts.runtime[name]}" for name in _RAN if name in facts.runtime
-    ] or [f"{name} {version}" for name, version in facts.installed.items() if name in _INSTALLED]
+    named = _NAMES.get(facts.runtime.get("language", ""), _NAMES["python"])
+    told = [f"{named[key]} {facts.runtime[key]}" for key in named if key in facts.runtime]
+    if not told:
+        packages = [name for names in _NAMES.values() for name in names.values()]
+        told = [f"{name} {facts.installed[name]}" for name in packages if name in facts.installed]
     if "language" in facts.runtime:
         version = facts.runtime.get("language_version", "")
         told.append(f"{facts.runtime['language']} {version}".strip())
@@ -328,5 +332,11 @@ def legend(comparison: Comparison) -> list[str]:
         told.append(
             "p: exact permutation test of the rank sum, two-sided, corrected after Holm over the "
             "figures in which a build and the first differ in any run."
+        )
+    asked = sum(len(table.against) for table in comparison.tables)
+    if asked > 1:
+        told.append(
+            f"Each build in each table is a question of its own: {asked} were asked, and of twenty "
+            "one may differ by chance."
         )
     return told
