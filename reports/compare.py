@@ -1,6 +1,7 @@
 """Builds side by side: the same calls, the figures of each, and whether they can be told apart.
 
-    comparison = compare({"1.6.5": runs_of_one, "my branch": runs_of_the_other})
+    runs = {name: [read(path) for path in Path(name).glob("*.jsonl")] for name in ("old", "new")}
+    comparison = compare(runs)
     comparison.tables[0].against[0].differences["leaked-sent"].verdict
 
 One table holds the runs of one scripted call, all builds beside each other; calls that were not
@@ -11,13 +12,17 @@ fields are the keys of the JSON document, in its order.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any, Final, Literal
 
+from probe.trace.reader import read_trace
 from reports import statistics
+from reports.analysis import analyze
+from reports.findings import Settings
 from reports.measures import MEASURES, Measure, order_of
 from reports.results import Analysis, Severity
 from reports.runs import Runs, gather, why_set_apart
@@ -38,6 +43,7 @@ __all__ = [
     "Table",
     "Verdict",
     "compare",
+    "read",
 ]
 
 SCHEMA: Final = 1
@@ -70,6 +76,8 @@ class RunResult:
     """``None``: it left nothing to read."""
     error: str = ""
     """Why."""
+    started_unix_s: float | None = None
+    """When it was recorded; ``None``: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,6 +220,21 @@ class Comparison:
     """False: it was broken off, and holds the runs up to there."""
     notes: tuple[str, ...] = ()
     """What has to be known about how the runs came about."""
+
+
+def read(path: str | os.PathLike[str], *, settings: Settings | None = None) -> RunResult:
+    """The run that a trace is of.
+
+    Args:
+        path: the trace.
+        settings: thresholds of rules, as `reports.analyze` takes them.
+
+    Raises:
+        SettingError, TraceError: as `reports.analyze` does.
+    """
+    trace = read_trace(path)
+    analysis = analyze(trace, settings=settings)
+    return RunResult(trace.header.run, analysis, started_unix_s=trace.header.started_unix_s)
 
 
 def compare(

@@ -117,9 +117,9 @@ def holm(p_values: Sequence[float]) -> list[Corrected]:
     corrected: dict[int, Corrected] = {}
     largest = 0.0
     for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        p = p_values[place]
-        largest = max(largest, (len(p_values) - rank) * p)
-        corrected[place] = Corrected(min(1.0, largest), largest / p)
+        p, left = p_values[place], len(p_values) - rank
+        largest = max(largest, left * p)
+        corrected[place] = Corrected(min(1.0, largest), largest / p if p > 0 else float(left))
     return [corrected[place] for place in range(len(p_values))]
 
 

@@ -242,6 +242,26 @@ def test_calls_are_compared_with_the_same_call_only(builds: Builds) -> None:
     ]
 
 
+def test_what_all_calls_have_in_common_is_said_once(builds: Builds) -> None:
+    common = {"frame_ms": 20.0, "reply_ms": 2995, "channels": 1, "close_ms": 40}
+    for pacing in ("burst", "stalled"):
+        run = {"scenario": "barge-in-activity", "pacing": pacing, **common}
+        builds.leaks("old", 50, run=run).leaks("new", 50, run=run)
+    for text in (terminal(builds.compared()), compare_markdown.render(builds.compared())):
+        assert "All calls: 20 ms, reply 2995 ms, close 40 ms" in text
+        assert "barge-in-activity, burst" in text
+
+
+@pytest.mark.parametrize("value", ["soon", None, [1, {"a": 2}], 1e300, True])
+def test_a_header_may_say_anything(builds: Builds, value: Any) -> None:
+    run = {"scenario": value, "frame_ms": value, "pacing": value, "at": value}
+    builds.leaks("old", 50, run=run).leaks("new", 50, run=run).leaks("new", 50)
+    comparison = builds.compared()
+    assert len(comparison.tables) == 2
+    for render in (compare_terminal.render, compare_markdown.render, compare_json.render):
+        assert render(comparison)
+
+
 def test_a_call_is_the_same_whichever_runtime_wrote_its_numbers(builds: Builds) -> None:
     node = {"language": "node", "livekit": "0.13", "livekit_agents": "1.9.0"}
     builds.leaks("python", 50, run={**SCRIPTED, "frame_ms": 20.0})

@@ -159,24 +159,19 @@ def _is_recorded(text: str) -> bool:
 
 
 def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
-    from probe.trace.reader import read_trace
-    from reports import analyze
-    from reports.compare import RunResult
+    from reports.compare import read
 
     collected = _Collected()
-    started: dict[str, list[float]] = {}
-    for name in _labels(folders):
+    for name, folder in zip(_labels(folders), folders, strict=True):
         results: list[RunResult] = []
-        for path in traces_of([Path(folders[len(collected.runs)])]):
+        for path in traces_of([Path(folder)]):
             try:
-                trace = read_trace(path)
-                results.append(RunResult(trace.header.run, analyze(trace, settings=limits)))
-                started.setdefault(name, []).append(trace.header.started_unix_s)
+                results.append(read(path, settings=limits))
             except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
                 collected.failed = True
                 click.echo(f"sinkprobe: {error}", err=True)
         collected.runs[name] = results
-    if _one_after_the_other(started.values()):
+    if _one_after_the_other(collected.runs.values()):
         collected.notes.append(
             "These were recorded one after the other, not by turns: what else changed in between "
             "is in the differences as well."
@@ -184,9 +179,10 @@ def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
     return collected
 
 
-def _one_after_the_other(started: Iterable[Sequence[float]]) -> bool:
+def _one_after_the_other(builds: Iterable[Sequence[RunResult]]) -> bool:
     """Whether all runs of one build began after all of another."""
-    spans = sorted((min(times), max(times)) for times in started)
+    started = [[r.started_unix_s for r in runs if r.started_unix_s is not None] for runs in builds]
+    spans = sorted((min(times), max(times)) for times in started if times)
     return any(first[1] < second[0] for first, second in combinations(spans, 2))
 
 

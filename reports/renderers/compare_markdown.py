@@ -35,7 +35,9 @@ def render(comparison: Comparison) -> str:
                 ]
             )
         )
-    lines += [line for note in comparison.notes for line in ("", plain(note))]
+    told = [f"All calls: {text}"] if (text := words.conditions(comparison)) else []
+    for note in [*told, *comparison.notes]:
+        lines += ["", plain(note)]
     for table in comparison.tables:
         title = f"{words.title(table.call, varied)} ({words.sizes(table, names)})"
         lines += ["", f"#### {plain(title)}", "", *_table(table, names), ""]

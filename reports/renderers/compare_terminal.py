@@ -55,8 +55,10 @@ def _head(page: Page, comparison: Comparison, names: Mapping[str, str]) -> None:
             page.paragraph(text, 5, "dim")
     if not comparison.complete:
         page.paragraph("Broken off: these are the runs up to there.")
+    if text := words.conditions(comparison):
+        page.paragraph(f"All calls: {text}")
     for note in comparison.notes:
-        page.paragraph(note)
+        page.paragraph(printable(note))
 
 
 def _conclusions(

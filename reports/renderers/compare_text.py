@@ -7,7 +7,7 @@ and the document for scripts has them all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from reports.compare import (
     Against,
@@ -31,6 +31,7 @@ __all__ = [
     "change",
     "common",
     "conclusion",
+    "conditions",
     "heading",
     "installed",
     "interval",
@@ -60,14 +61,19 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """By language, what a trace's runtime calls the packages people know by another name."""
 
+_USUAL: Final[Mapping[str, Any]] = {"reply": "generated", "channels": 1, "close_ms": 0}
+"""Axes that need no mention while they stand where they do by default."""
+
 SHOWN: Final = 3
 """Of outcomes and orders of one build; what real calls did may be of many kinds."""
 
 
 def letters(comparison: Comparison) -> Mapping[str, str]:
     """A short name for each build, in their order: A to Z, then numbers."""
-    names = [chr(ord("A") + place) if place < 26 else str(place + 1) for place in range(1000)]
-    return {facts.build: names[place] for place, facts in enumerate(comparison.builds)}
+    return {
+        facts.build: chr(ord("A") + place) if place < 26 else str(place + 1)
+        for place, facts in enumerate(comparison.builds)
+    }
 
 
 def installed(facts: BuildFacts) -> str:
@@ -93,22 +99,42 @@ def title(call: Call, varied: Sequence[str]) -> str:
     """Name of a call, with its pacing and the axes along which the tables differ."""
     if call.scenario is None:
         return "calls that were not scripted"
-    told = [
-        AXES.get(name, name + " {}").format(call.axes[name]) for name in call.axes if name in varied
-    ]
+    told = [_axis(name, value) for name, value in call.axes.items() if name in varied]
     return printable(", ".join([call.scenario, *told]))
 
 
 def varied(comparison: Comparison) -> tuple[str, ...]:
     """Axes to name in every title: the pacing, and those in which tables differ."""
-    names: dict[str, set[str]] = {}
-    calls = [table.call for table in comparison.tables]
-    for call in calls:
-        for name in call.axes:
-            names.setdefault(name, set())
-    for name, values in names.items():
-        values.update(repr(call.axes.get(name)) for call in calls if call.scenario is not None)
-    return tuple(name for name, values in names.items() if name == "pacing" or len(values) > 1)
+    values = _by_axis(comparison)
+    return tuple(name for name, found in values.items() if name == "pacing" or len(found) > 1)
+
+
+def conditions(comparison: Comparison) -> str:
+    """What all scripted calls have in common beside that; empty where nothing was scripted."""
+    told = [
+        _axis(name, *found.values())
+        for name, found in _by_axis(comparison).items()
+        if name != "pacing" and len(found) == 1 and _USUAL.get(name) not in found.values()
+    ]
+    return printable(", ".join(told))
+
+
+def _by_axis(comparison: Comparison) -> Mapping[str, Mapping[str, Any]]:
+    """By axis every value that it has in a table, a table that lacks it included."""
+    calls = [table.call for table in comparison.tables if table.call.scenario is not None]
+    names = dict.fromkeys(name for call in calls for name in call.axes)
+    return {
+        name: {repr(value): value for call in calls for value in [call.axes.get(name)]}
+        for name in names
+    }
+
+
+def _axis(name: str, value: Any) -> str:
+    try:
+        return AXES.get(name, name + " {}").format(value)
+    except (ValueError, TypeError):
+        # A header may say anything.
+        return f"{name} {value}"
 
 
 # --- Figures -------------------------------------------------------------------------------------
