@@ -35,6 +35,8 @@ _NOISE: Final = re.compile(
     r"^(npm (error|warn)( 404)?|error|fatal|cause|hint|warning)\b:?\s*|^[^\w\"'(<@/.]+",
     re.IGNORECASE,
 )
+_GOES_ON: Final = " " * 6
+"""What a line begins with that goes on with the one before."""
 _USELESS: Final = re.compile(
     r"^(code E?\w+|No solution found when resolving dependencies:?|A complete log of this run .*"
     r"|warning: .*|npm (warn|notice).*)?$",
@@ -154,7 +156,11 @@ def _reason(complaints: str) -> str:
         while (match := _NOISE.match(plain)) and match.end():
             plain = plain[match.end() :]
         plain = " ".join(plain.split())
-        if plain and not _USELESS.match(plain) and plain not in told:
+        if not plain or _USELESS.match(plain) or plain in told:
+            continue
+        if told and line.startswith(_GOES_ON):
+            told[-1] += f" {plain}"
+        else:
             told.append(plain)
     text = "; ".join(told)
     if len(text) > _REASON_CHARACTERS:
