@@ -61,7 +61,7 @@ export class Recording {
   #wires = [];
   #sessionTap;
   #heartbeat;
-  #output;
+  #leaveOutput = () => {};
   #closed = false;
   #onExit = () => this.#close('exit');
 
@@ -125,9 +125,7 @@ export class Recording {
     process.off('exit', this.#onExit);
     recorded.delete(this.#session);
     this.#heartbeat.stop();
-    this.#guarded('output', () => {
-      if (this.#output) delete this.#session.output.audio;
-    });
+    this.#guarded('output', () => this.#leaveOutput());
     for (const tap of [...this.#sinks, ...this.#sources, this.#sessionTap]) {
       this.#guarded('detach', () => tap.remove());
     }
@@ -171,6 +169,7 @@ export class Recording {
     const property = compat.audioProperty(output);
     if (property === null) return;
     const recording = this;
+    const own = Object.getOwnPropertyDescriptor(output, 'audio');
     Object.defineProperty(output, 'audio', {
       configurable: true,
       enumerable: property.enumerable,
@@ -180,7 +179,12 @@ export class Recording {
         recording.#guarded('output', () => recording.#tapSink(property.get.call(this)));
       },
     });
-    this.#output = output;
+    const { set: ours } = Object.getOwnPropertyDescriptor(output, 'audio');
+    this.#leaveOutput = () => {
+      if (Object.getOwnPropertyDescriptor(output, 'audio')?.set !== ours) return;
+      if (own === undefined) delete output.audio;
+      else Object.defineProperty(output, 'audio', own);
+    };
     this.#tapSink(output.audio);
   }
 
@@ -199,8 +203,8 @@ export class Recording {
       clock: this.#clock,
       onSegment: () => this.#tapSource(sink, false),
     });
-    tap.install();
     this.#sinks.push(tap);
+    tap.install();
     this.#tapSource(sink, true);
   }
 
@@ -216,8 +220,8 @@ export class Recording {
       channels: source.numChannels,
       queue_ms: compat.queueMs(source),
     });
-    tap.install();
     this.#sources.push(tap);
+    tap.install();
     if (!this.#wire || this.#rtc === null) return;
     if (now) this.#openWire(source, number);
     else setImmediate(() => !this.#closed && this.#openWire(source, number));

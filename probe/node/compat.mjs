@@ -62,8 +62,8 @@ export function installation(from = places()) {
 /** The file a package is imported from: the same module the agents have, not a second one. */
 export function entryOf({ folder, described }) {
   const exported = described.exports?.['.'] ?? described.exports;
-  const chosen = exported?.import ?? exported?.default ?? described.module ?? described.main;
-  const entry = typeof chosen === 'string' ? chosen : chosen?.default;
+  const named = typeof exported === 'string' ? exported : (exported?.import ?? exported?.default);
+  const entry = named?.default ?? named ?? described.module ?? described.main ?? 'index.js';
   const required = exported?.require?.default ?? exported?.require ?? described.main;
   const loaded = typeof required === 'string' ? join(folder, required) : '';
   // An agent that was built as CommonJS has the other one.

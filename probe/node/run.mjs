@@ -100,8 +100,9 @@ lines.once('line', async (line) => {
   try {
     await serve(resolve(values.home), JSON.parse(line));
   } catch (error) {
-    const described = error instanceof ScenarioError ? error.message : `${error?.stack ?? error}`;
-    say({ error: described.split('\n', 1)[0] });
+    const known = error instanceof ScenarioError;
+    const [reason] = `${known ? error.message : error}`.split('\n', 1);
+    say({ error: known ? reason : `the call broke down (${reason})` });
     process.stderr.write(`${error?.stack ?? error}\n`);
   }
   // Leaves without clean-up, in which the native library can abort or hang.

@@ -6,6 +6,7 @@
  * says what it waited for.
  */
 
+import { findSource, queueMs } from '../compat.mjs';
 import { Caller, MIC_FRAME_MS, microphone, scriptedLlm, scriptedStt, scriptedVad } from './models.mjs';
 import { SOURCE_RATE_HZ, TOOL } from './releases.mjs';
 import { ScenarioError, Signals, sleep } from './signals.mjs';
@@ -394,7 +395,7 @@ export class Call {
     await this.#until(() => this.#control !== null, 'a reply to what the caller said');
     await this.#ended(this.#control, 'control reply', CONTROL_MS);
     // What the source still holds is played before anything is closed.
-    await this.#wait(400);
+    await this.#wait(200 + (queueMs(findSource(this.#sinks.at(-1))) ?? 200));
   }
 }
 
