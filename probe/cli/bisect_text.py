@@ -16,7 +16,7 @@ __all__ = ["SCHEMA", "as_json", "conclusion", "head", "line"]
 SCHEMA: Final = 1
 """Number of the JSON document of a bisection."""
 
-_WORDS: Final = {True: "found", False: "not found", None: "not tried"}
+_WORDS: Final = {True: "found", False: "not found", None: "no answer"}
 
 
 def head(trial: Trial, width: int) -> str:

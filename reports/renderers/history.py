@@ -22,7 +22,7 @@ __all__ = ["as_json", "as_markdown", "foot", "head", "lines"]
 _SHOWN: Final = tuple(m for m in MEASURES if m.name in ("leaked-sent", "stop", "swallowed"))
 """What a line has room for."""
 _NAME: Final = 26
-_FIGURE: Final = 15
+_FIGURE: Final = 14
 _ALWAYS: Final = ("pacing",)
 """Axes that are named even where they are the same everywhere."""
 
@@ -96,9 +96,11 @@ def _line(one: Row, title: str, width: int) -> list[str]:
     outcomes = column.summary.outcomes
     outcome = next(iter(outcomes), words.DASH) if len(outcomes) < 2 else "differs"
     figures = "".join(f"{_figure(column, measure):>{_FIGURE}}" for measure in _SHOWN)
-    beside = len(title) < _NAME
-    told = [] if beside else [title]
-    told.append(f"{title if beside else '':<{_NAME}}{figures}  {printable(outcome)}")
+    told = [] if len(title) < _NAME else [title]
+    row = f"{title if len(title) < _NAME else '':<{_NAME}}{figures}"
+    told.append(f"{row}  {printable(outcome)}" if len(row) + 2 + len(outcome) <= width else row)
+    if told[-1] == row:
+        told += _wrapped(f"outcome: {printable(outcome)}", width, 4)
     for remark in _remarks(one):
         told += _wrapped(remark, width, 4)
     return told
