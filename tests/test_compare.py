@@ -108,6 +108,19 @@ def test_builds_that_overlap_cannot_be_told_apart(builds: Builds) -> None:
     assert "B against A: ~, can't be told apart" in terminal(comparison)
 
 
+def test_what_only_the_correction_holds_back_is_alike_and_its_interval_says_so(
+    builds: Builds,
+) -> None:
+    builds.leaks("old", 10, 20, 30, 50, 60).leaks("new", 40, 70, 80, 90, 100)
+    found = leak(builds.compared())
+    assert found.p is not None
+    assert found.p_corrected is not None
+    assert found.interval is not None
+    assert found.p < 0.05 < found.p_corrected
+    assert (found.verdict, found.better) == ("alike", None)
+    assert found.interval.low <= 0 < found.interval.high
+
+
 def test_where_no_run_differs_there_is_no_test_and_none_to_correct_for(builds: Builds) -> None:
     builds.leaks("old", *[50] * 5).leaks("new", *[50] * 5)
     against = builds.compared().tables[0].against[0]
@@ -272,17 +285,26 @@ def test_a_call_is_the_same_whichever_runtime_wrote_its_numbers(builds: Builds) 
     assert "@livekit/agents 1.9.0, @livekit/rtc-node 0.13, node" in terminal(comparison)
 
 
-def test_calls_nobody_scripted_form_one_table_and_their_leak_is_per_barge_in(
+def test_calls_nobody_scripted_form_one_table(builds: Builds) -> None:
+    builds.leaks("old", 50, run=None).leaks("new", 30, run=None)
+    builds.add("new", clean_call(), run=None)
+    comparison = builds.compared(with_barge_in={"barge-in"})
+    (table,) = comparison.tables
+    assert table.call.scenario is None
+    assert len(table.columns[1].runs) == 2
+    assert "calls that were not scripted" in terminal(comparison)
+
+
+def test_several_barge_ins_add_up_where_they_were_scripted_and_else_are_averaged(
     builds: Builds,
 ) -> None:
-    twice = barge_in(plays_on=50)
-    reply(twice, 1000, "s2")
-    builds.add("old", twice, run=None)
-    builds.leaks("new", 30, run=None)
-    (table,) = builds.compared(with_barge_in={"barge-in"}).tables
-    assert table.call.scenario is None
-    assert "calls that were not scripted" in terminal(builds.compared())
-    assert table.columns[0].runs[0].figures["leaked-sent"] == 50
+    for run, expected in ((SCRIPTED, 100), (None, 50)):
+        once = builds.add("any", barge_in(plays_on=50), run=run)
+        twice = replace(once, barge_ins=once.barge_ins * 2)
+        figures = {measure.name: measure.of(twice) for measure in MEASURES}
+        assert figures["leaked-sent"] == expected
+        assert figures["leaked-pushed"] == 0
+        assert figures["stop"] == expected
 
 
 def test_the_figures_of_a_run_are_those_of_its_report(builds: Builds) -> None:
@@ -383,6 +405,12 @@ def test_findings_of_one_build_only_are_named_with_how_many_runs_had_them(
     against = comparison.tables[0].against[0]
     assert (against.appeared, against.gone) == (("leak-after-verdict",), ())
     assert "found in B and not in A: leak-after-verdict 1/2" in terminal(comparison)
+
+
+def test_a_finding_of_both_is_neither_new_nor_gone(builds: Builds) -> None:
+    builds.leaks("old", 50).add("new", barge_in(plays_on=50).started(100))
+    against = builds.compared().tables[0].against[0]
+    assert (against.appeared, against.gone) == (("started-twice",), ())
 
 
 # --- Chance --------------------------------------------------------------------------------------
