@@ -166,6 +166,24 @@ await scenario('passes_everything_through', async () => {
   return { answers, pushed: sink.audioSource.pushed.length, events: eventsOf(recording) };
 });
 
+await scenario('gives_no_place_to_a_frame_that_is_refused_late', async () => {
+  const session = new Session();
+  const sink = new Sink();
+  const { audioSource: source } = sink;
+  source.captureFrame = async (frame) => {
+    await new Promise((resolve) => setTimeout(resolve, frame.sampleRate === 24_000 ? 1 : 150));
+    if (frame.sampleRate !== 24_000) throw new RangeError('another rate');
+  };
+  session.output.audio = sink;
+  const recording = attach(session, path(), { wire: false });
+  const alien = raised(() => source.captureFrame({ ...new Frame(480), sampleRate: 8000 }));
+  await new Promise((resolve) => setTimeout(resolve, 70));
+  await source.captureFrame(new Frame(240));
+  await alien;
+  recording.close();
+  return eventsOf(recording);
+});
+
 await scenario('leaves_nothing_behind', async () => {
   const session = new Session();
   const sink = new Sink();
@@ -250,6 +268,7 @@ await scenario('tells_who_interrupts', async () => {
   };
   activity.interruptByAudioActivity();
   await activity.cancelSpeechPause();
+  handles[2].interrupt();
   handles[2].interrupt();
   handles[3].finish();
   handles[3].interrupt();

@@ -152,6 +152,15 @@ def test_how_each_call_ended_is_recorded(sessions: dict[str, Any]) -> None:
 
 
 @needs_node
+def test_a_frame_that_is_refused_late_takes_no_place(sessions: dict[str, Any]) -> None:
+    events = sessions["gives_no_place_to_a_frame_that_is_refused_late"]
+    refused, accepted = sorted(of(events, "pushed"), key=lambda push: int(push["push"]))
+    assert refused["accepted"] is False
+    assert accepted.get("accepted", True) is True
+    assert accepted["start_sample"] == refused["start_sample"] == 0
+
+
+@needs_node
 def test_what_a_sink_calls_on_itself_is_no_mark(sessions: dict[str, Any]) -> None:
     events = sessions["passes_everything_through"]["events"]
     # the clear of that sink flushes it as well
@@ -195,13 +204,16 @@ def test_a_tap_that_fails_is_a_fault_and_touches_nothing(sessions: dict[str, Any
 @needs_node
 def test_who_interrupts_is_told_from_the_calling_code(sessions: dict[str, Any]) -> None:
     events = sessions["tells_who_interrupts"]
-    asked = {call["speech"]: call["by"] for call in of(events, "interrupt_called")}
-    assert asked == {
-        "activity": "activity",
-        "transcript": "transcript",
-        "code": "programmatic",
-    }
-    assert [one["speech"] for one in of(events, "speech_committed")] == list(asked)
+    asked = [(call["speech"], call["by"]) for call in of(events, "interrupt_called")]
+    # Where nothing was left to stop, nobody asked.
+    assert asked == [
+        ("activity", "activity"),
+        ("transcript", "transcript"),
+        ("code", "programmatic"),
+    ]
+    assert [one["speech"] for one in of(events, "speech_committed")] == [
+        speech for speech, _ in asked
+    ]
     done = {one["speech"]: one.get("interrupted", False) for one in of(events, "speech_done")}
     assert done == {"late": False, "activity": True}
 

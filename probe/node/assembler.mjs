@@ -288,6 +288,7 @@ export class Assembler {
       number: this.#pushed,
       values: record.values,
       start: null,
+      wouldStart: this.#pushedSamples,
       refused: false,
       written: false,
       match: null,
@@ -319,7 +320,7 @@ export class Assembler {
   #decide(push) {
     if (push.record.end === 'raised') {
       push.refused = true;
-      push.start = this.#pushedSamples;
+      push.start = push.wouldStart;
       push.values = null;
     } else this.#admit(push);
   }
