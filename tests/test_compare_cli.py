@@ -329,6 +329,36 @@ def test_builds_are_called_by_turns_call_by_call(
     assert all(Path(trace).is_relative_to("kept") for trace in traces)
 
 
+@pytest.mark.parametrize("has", ["pyproject.toml", "package.json", "pyvenv.cfg", "node_modules"])
+def test_a_folder_with_sources_is_a_build_and_no_folder_of_traces(
+    has: str, staged: Callable[..., Staged], tmp_path: Path
+) -> None:
+    call = staged([OLD, NEW], {"/old/python": leaks(50), "/new/python": leaks(0)})
+    (tmp_path / "agents" / has).mkdir(parents=True)
+    assert compare("agents", "agents", "--runs", "1") == 0
+    assert len(call.order) == 2
+
+
+def test_single_traces_are_compared_as_well(
+    recorded: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = Path(recorded("old", *leaks(50, 0)))
+    assert compare(*sorted(map(str, folder.iterdir())), "--format", "json") == 0
+    told = document(capsys)
+    assert [b["build"] for b in told["builds"]] == ["call-0.jsonl", "call-1.jsonl"]
+
+
+def test_a_folder_of_several_builds_names_them_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mixed").mkdir()
+    for version in ("1.6.5", "1.8.9"):
+        runtime = {"language": "python", "livekit_agents": version}
+        barge_in().analysis(tmp_path / "mixed", head=header(runtime=runtime, run=SCRIPTED))
+    assert compare("mixed", "mixed") == 0
+    assert "livekit-agents 1.6.5, 1.8.9, python" in capsys.readouterr().out
+
+
 def test_five_runs_of_the_default_call_unless_told_otherwise(
     staged: Callable[..., Staged], capsys: pytest.CaptureFixture[str]
 ) -> None:

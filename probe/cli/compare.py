@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 __all__ = ["compare"]
 
 RUNS: Final = 5
-_SOURCES: Final = ("pyproject.toml", "package.json", "pyvenv.cfg", ".git")
+_SOURCES: Final = (
+    "pyproject.toml", "package.json", "pyvenv.cfg", "node_modules", "livekit-agents", ".git",
+)  # fmt: skip
 """What a folder has that is a checkout or an environment, and no folder of traces."""
 
 
