@@ -372,6 +372,7 @@ def _coarsest(resolutions: Sequence[float | None]) -> float | None:
 
 def _against(first: Column, other: Column) -> Against:
     pairs = {m: (_values(first, m), _values(other, m)) for m in MEASURES}
+    # However runs that are all alike were dealt, their p is 1: they take nothing from the others.
     tested = [m for m, (a, b) in pairs.items() if a and b and len({*a, *b}) > 1]
     p_values = [statistics.p_value(*pairs[m]) for m in tested]
     plain = dict(zip(tested, p_values, strict=True))

@@ -20,6 +20,7 @@ from reports.compare import (
     RunResult,
     compare,
 )
+from reports.compare_gates import NewGate, parse
 from reports.measures import MEASURES, order_of
 from reports.renderers import compare_json, compare_markdown, compare_terminal
 from reports.runs import why_set_apart
@@ -240,6 +241,22 @@ def test_a_build_that_is_not_there_is_named_and_the_others_are_compared(builds: 
         assert "C against B" in text
 
 
+@pytest.mark.parametrize("gone", ["first", "last"])
+@pytest.mark.parametrize("gate", ["new:leak-after-verdict", "leak-after-verdict+10ms"])
+def test_no_other_build_stands_in_for_one_that_a_gate_is_about(
+    gate: str, gone: str, builds: Builds
+) -> None:
+    builds.runs["first"] = []
+    builds.leaks("first" if gone == "last" else "middle", 0).leaks("middle", 0)
+    builds.leaks("last" if gone == "first" else "middle", 50)
+    builds.runs.setdefault("last", [])
+    held = parse(gate)
+    assert isinstance(held, NewGate)
+    comparison = builds.compared(facts=[BuildFacts(gone, unavailable="no release fits")])
+    (judged,) = held.judge(comparison)
+    assert (judged.fails, judged.reason) == (False, f"{gone} has no run that counts")
+
+
 # --- One number a run ----------------------------------------------------------------------------
 
 
@@ -362,7 +379,7 @@ def test_controls_are_compared_by_their_share(builds: Builds) -> None:
     assert found.interval is None
     assert found.verdict == "differs"
     assert found.better is False
-    assert "control delivered in 83 % of the runs less (worse)" in terminal(comparison)
+    assert "control delivered in 83 of 100 runs fewer (worse)" in terminal(comparison)
     assert "control delivered 6/6 1/6 \N{MINUS SIGN}83 %" in terminal(comparison)
 
 

@@ -252,7 +252,7 @@ def conclusion(table: Table, against: Against) -> str:
 
 def _by(value: float, measure: Measure) -> str:
     if measure.unit == "runs":
-        return f"in {number(abs(value) * 100)} % of the runs {'more' if value > 0 else 'less'}"
+        return f"in {number(abs(value) * 100)} of 100 runs {'more' if value > 0 else 'fewer'}"
     return f"{number(abs(value))} ms {'more' if value > 0 else 'less'}"
 
 
