@@ -59,6 +59,10 @@ function simulate(seed, tellable) {
     block_samples: BLOCK, grouped: true, resolution_ns: TICK_NS,
   });
 
+  // What the source held before the probe came, of some calls; it opens what is sent first.
+  const inherited = seed % 3 === 0 ? 1 + random(700) : 0;
+  for (let index = 0; index < inherited; index += 1) queue.push([9 + (index % 7), null]);
+
   const land = (push) => {
     while (push.left.length && queue.length < QUEUE) queue.push(push.left.shift());
     if (push.left.length === 0) {
@@ -98,7 +102,7 @@ function simulate(seed, tellable) {
         const mark = paused ? 'pause' : 'resume';
         emit({ kind: 'mark', at, mark, end: 'returned', ended: at });
       }
-      if (choice === 1) {
+      if (choice === 1 && pushed > 0) {
         emit({ kind: 'mark', at, mark: 'clear', end: 'returned', ended: at });
         emit({ kind: 'clear', at: at + 1000, source: 1, end: 'returned', ended: at + 2000 });
         queue.length = 0;
@@ -142,6 +146,7 @@ function ranges(positions) {
   const found = [];
   for (const position of positions) {
     const last = found.at(-1);
+    if (position === null) continue;
     if (last && last[1] === position) last[1] += 1;
     else found.push([position, position + 1]);
   }

@@ -18,6 +18,7 @@ import pytest
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, run_in_child
 from probe.sweep import Build
+from probe.trace.columns import NONE
 from probe.trace.events import EVENTS
 from probe.trace.reader import read_trace
 from reports import analyze
@@ -68,6 +69,8 @@ def sent_ranges(path: str) -> list[list[int]]:
     sent = read_trace(path).sent
     ranges: list[list[int]] = []
     for start, samples in zip(sent.start_sample.tolist(), sent.samples.tolist(), strict=True):
+        if start == NONE:
+            continue  # what was inherited
         if ranges and ranges[-1][1] == start:
             ranges[-1][1] += samples
         else:

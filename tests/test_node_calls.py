@@ -138,9 +138,10 @@ def test_a_call_nobody_interrupts_is_sent_whole(calls: dict[str, Future[Outcome]
     assert analysis.barge_ins == ()
     first = analysis.segments[0]
     assert first.captured is not None
+    assert first.pushed is not None
     assert first.sent is not None
     assert first.captured.ms == SILENT.axes.reply_ms
-    assert first.captured.samples == first.pushed.samples  # type: ignore[union-attr]  # tapped
+    assert first.captured.samples == first.pushed.samples
     assert first.captured.samples - first.sent.samples <= first.tail_samples
 
 
@@ -222,3 +223,26 @@ def test_a_call_nobody_waits_for_any_more_ends(build: Build, tmp_path: Path) -> 
         process.stdin.close()
         process.wait(10)
     assert analyze(path).trace.complete
+
+
+def test_a_probe_that_joins_a_speech_records_the_rest_and_leaves_no_trace_of_itself(
+    build: Build, tmp_path: Path
+) -> None:
+    document = tmp_path / "scenario.json"
+    document.write_text(json.dumps(to_document(SILENT)), encoding="utf-8")
+    trace = tmp_path / "call.jsonl"
+    script = Path(__file__).with_name("node_late.mjs")
+    done = subprocess.run(
+        ["node", str(script), str(build.home), str(document), str(trace)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    told = json.loads(done.stdout)
+    assert told["after"] == told["before"]
+    assert told["faults"] == {}
+    analysis = analyze(trace)
+    assert analysis.trace.complete
+    assert analysis.balanced is True
+    assert analysis.segments[0].partial

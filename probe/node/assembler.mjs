@@ -497,10 +497,13 @@ export class Assembler {
 
   /** Joins blocks to runs and stretches of silence, each contiguous in samples and in time. */
   #join(source, decided) {
-    for (const { block, at, position, ambiguous } of decided) {
+    for (const { block, at, position, inherited = 0, ambiguous } of decided) {
       const size = source.blockSamples * source.channels;
       let pieces = [[null, size]];
-      if (typeof position === 'number') pieces = source.map.translate(position, size);
+      if (typeof position === 'number') {
+        pieces = [...source.map.translate(position, size - inherited)];
+        if (inherited) pieces.unshift([null, inherited]);
+      }
       let offset = 0;
       for (const [start, values] of pieces) {
         const samples = values / source.channels;

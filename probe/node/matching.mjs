@@ -298,6 +298,7 @@ export class WireMatcher {
   #clears = [];
   #pushes = [];
   #silent = [];
+  #fresh = true;
 
   /**
    * @param {number} blockValues values per block.
@@ -333,16 +334,41 @@ export class WireMatcher {
    * @param {Int16Array} values
    * @param {number} block its number.
    * @param {number} atNs when it left.
-   * @returns {Array<{block: number, at: number, position: number|null|undefined, ambiguous: number}>}
-   *     in the order they left; a position of undefined is inserted silence, one of null content
-   *     that was never pushed; ambiguous counts values.
+   * @returns {Array<{block: number, at: number, position: number|null|undefined, ambiguous: number,
+   *     inherited?: number}>} in the order they left; a position of undefined is inserted silence,
+   *     one of null content that was never pushed, as are the first `inherited` values; ambiguous
+   *     counts values.
    */
   block(values, block, atNs) {
     if (values.every((value) => value === 0)) return this.#silence(block, atNs);
     const position = this.#place(values, atNs);
+    const inherited = position === null && this.#fresh ? this.#inherited(values, atNs) : 0;
+    if (inherited > 0) return this.#open(inherited, block, atNs);
     const decided = this.#settle(atNs, position);
     decided.push({ block, at: atNs, position, ambiguous: 0 });
-    if (position !== null) this.#passed(position + this.#blockValues, atNs);
+    if (position !== null) {
+      this.#fresh = false;
+      this.#passed(position + this.#blockValues, atNs);
+    }
+    return decided;
+  }
+
+  /** How much of a block lay in the source before anything was seen; 0: that is not what it is. */
+  #inherited(values, atNs) {
+    const front = this.#front(atNs);
+    for (let count = 1; count < values.length; count += 1) {
+      if (this.#store.matches(front, values.subarray(count))) return count;
+    }
+    return 0;
+  }
+
+  /** A block that begins with what was inherited and goes on with the first that was pushed. */
+  #open(inherited, block, atNs) {
+    const position = this.#front(atNs);
+    const decided = this.#settle(atNs, position);
+    decided.push({ block, at: atNs, position, inherited, ambiguous: 0 });
+    this.#fresh = false;
+    this.#passed(position + this.#blockValues - inherited, atNs);
     return decided;
   }
 
