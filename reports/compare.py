@@ -51,9 +51,9 @@ SCHEMA: Final = 1
 
 Verdict = Literal["differs", "alike", "within-resolution", "all-equal", "too-few-runs", "no-figure"]
 """``differs``: told apart. ``alike``: can't be told apart. ``within-resolution``: told apart, but
-by no more than the figure is exact to. ``all-equal``: no run differs from any other.
-``too-few-runs``: with so few no values whatever could be told apart. ``no-figure``: one of the
-builds has none."""
+by no more than the figure is exact to, or not at the median. ``all-equal``: no run differs from any
+other. ``too-few-runs``: with so few no values whatever could be told apart. ``no-figure``: one of
+the builds has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -396,7 +396,7 @@ def _against(first: Column, other: Column) -> Against:
         if attainable[measure].p > ALPHA:
             verdict = "too-few-runs"
         elif told.p <= ALPHA:
-            near = resolution is not None and abs(change) <= resolution
+            near = change == 0 or (resolution is not None and abs(change) <= resolution)
             verdict = "within-resolution" if near else "differs"
         few = verdict == "too-few-runs"
         differences[measure.name] = Difference(

@@ -141,6 +141,18 @@ def test_a_difference_no_larger_than_the_resolution_is_none_and_said_to_be_there
     assert "leaked at sent is 10 ms more (p 0.016), but exact to 10 ms only" in terminal(comparison)
 
 
+def test_builds_that_differ_in_some_runs_only_differ_not_at_the_median(builds: Builds) -> None:
+    blind = [barge_in(plays_on=ms).retap("sent", resolution_ns=None) for ms in [0] * 12 + [50] * 6]
+    for call in [blind[0]] * 18:
+        builds.add("old", call)
+    for call in blind:
+        builds.add("new", call)
+    comparison = builds.compared()
+    found = leak(comparison)
+    assert (found.verdict, found.change, found.better) == ("within-resolution", 0, None)
+    assert "leaked at sent is another (p 0.038), but not at the median" in terminal(comparison)
+
+
 def test_where_the_resolution_is_not_known_a_difference_counts_as_it_stands(
     builds: Builds,
 ) -> None:

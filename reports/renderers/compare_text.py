@@ -318,11 +318,11 @@ def remarks(table: Table, names: Mapping[str, str]) -> list[str]:
         for measure in MEASURES:
             difference = against.differences[measure.name]
             if difference.verdict == "within-resolution" and difference.change is not None:
-                told.append(
-                    f"{name}: {measure.title} is {_by(difference.change, measure)} "
-                    f"(p {probability(difference)}), but exact to "
-                    f"{number(difference.resolution or 0)} ms only"
-                )
+                by = f"{name}: {measure.title} is {_by(difference.change, measure)} "
+                limit = f"exact to {number(difference.resolution or 0)} ms only"
+                if difference.change == 0:
+                    by, limit = f"{name}: {measure.title} is another ", "not at the median"
+                told.append(f"{by}(p {probability(difference)}), but {limit}")
         before, after = columns[against.first], columns[against.build]
         for one, other, rules in (
             (after, before, against.appeared),
