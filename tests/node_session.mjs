@@ -5,6 +5,7 @@
  * document: scenario to what was found.
  */
 
+import { execFileSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -364,6 +365,23 @@ await scenario('tells_of_a_stall', async () => {
   await new Promise((resolve) => setTimeout(resolve, 30));
   recording.close();
   return eventsOf(recording);
+});
+
+// In a process of its own, whose files may not grow beyond a few kilobytes.
+await scenario('survives_a_full_disk', async () => {
+  const script = `
+    import { EventEmitter } from 'node:events';
+    import { attach } from ${JSON.stringify(import.meta.resolve('../probe/node/index.mjs'))};
+    const session = Object.assign(new EventEmitter(), { output: {} });
+    const recording = attach(session, ${JSON.stringify(path())}, { wire: false });
+    for (let mark = 0; mark < 500; mark += 1) recording.mark('x'.repeat(100));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    recording.mark('afterwards');
+    recording.close();
+    console.log(JSON.stringify(recording.faults));`;
+  const limited = 'ulimit -f 16; exec "$0" --input-type=module -e "$1"';
+  const said = execFileSync('bash', ['-c', limited, process.execPath, script], { encoding: 'utf8' });
+  return { faults: JSON.parse(said) };
 });
 
 // Left open on purpose: the process ends with it.

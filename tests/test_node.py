@@ -284,6 +284,11 @@ def test_a_loop_that_stands_still_is_told_of(sessions: dict[str, Any]) -> None:
 
 
 @needs_node
+def test_a_disk_that_takes_no_more_is_counted_and_ends_nothing(sessions: dict[str, Any]) -> None:
+    assert sessions["survives_a_full_disk"]["faults"] == {"write_failed": 1}
+
+
+@needs_node
 def test_a_trace_nobody_closed_ends_with_the_process(sessions: dict[str, Any]) -> None:
     lines = Path(sessions["left_open"]).read_text(encoding="utf-8").splitlines()
     assert json.loads(lines[-1])["reason"] == "exit"

@@ -39,6 +39,7 @@ function keepLog() {
   };
   return (path) => {
     file = createWriteStream(path);
+    file.on('error', () => {}); // a log that can't be written is no reason to end the call
     for (const chunk of kept.splice(0)) file.write(chunk);
   };
 }
