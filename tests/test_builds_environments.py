@@ -19,7 +19,9 @@ from probe.builds.cache import Stamp, kept
 from probe.builds.releases import newest, since
 from probe.builds.specs import Release
 from probe.builds.tools import run
-from probe.errors import BuildError
+from probe.errors import BuildError, ScenarioError
+from probe.scenarios.catalogue import CATALOGUE
+from probe.scenarios.runner import run_in_child
 from probe.sweep import Build
 from tests.registry import Registry, serving
 
@@ -500,3 +502,18 @@ def test_a_real_release_is_installed_as_of_its_date(text: str, tmp_path: Path) -
     assert wire in build.installed
     assert build.as_of is not None
     assert environments.make(parse(text), tmp_path) == build
+
+
+def test_another_interpreter_finds_the_probe_and_nothing_else_of_ours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interpreter = tmp_path / "python"
+    seen = tmp_path / "seen"
+    interpreter.write_text(f'#!/bin/sh\n(ls "$PYTHONPATH"; ls) > {seen}\n')
+    interpreter.chmod(0o755)
+    (tmp_path / "livekit").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(ScenarioError, match="left with 0 before its end"):
+        run_in_child(CATALOGUE["barge-in"], tmp_path / "out", python=str(interpreter))
+    assert seen.read_text().split() == ["probe", "probe"]

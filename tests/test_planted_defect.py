@@ -12,11 +12,10 @@ import pytest
 
 from probe.builds import make, parse
 from probe.cli.main import main
-from tests.releases import ROOT
+from tests.releases import CACHE
 
 pytestmark = [pytest.mark.livekit, pytest.mark.registry, pytest.mark.timeout(900)]
 
-CACHE = ROOT / ".cache" / "builds"
 RELEASE = "1.8.9"
 BEFORE = "1.8.8"
 OUTPUT = "livekit/agents/voice/room_io/_output.py"
