@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from probe.builds import BuildFailed, cache, environments, make, make_all, parse
+from probe.builds import BuildFailed, cache, make, make_all, parse
 from probe.builds.cache import Stamp, kept
 from probe.builds.releases import newest, since
 from probe.builds.specs import Release
@@ -24,6 +24,7 @@ from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import run_in_child
 from probe.sweep import Build
 from tests.registry import Registry, serving
+from tests.releases import CACHE
 
 AGENTS = {"livekit/agents/__init__.py": "BUILD = 'release'\n"}
 NO_NPM = pytest.mark.skipif(shutil.which("npm") is None, reason="there is no npm here")
@@ -115,13 +116,17 @@ def test_an_environment_that_was_broken_is_made_anew(tmp_path: Path) -> None:
     spec = parse("livekit-agents==1.5.0")
     build = make(spec, tmp_path)
     folder = Path(build.python).parents[1]
-    (sites,) = folder.glob("lib/python*/site-packages")
-    shutil.rmtree(sites / "helper-1.0.dist-info")
-    assert make(spec, tmp_path).installed == build.installed
+    (helper,) = folder.glob("lib/python*/site-packages/helper-1.0.dist-info")
+    shutil.rmtree(helper)
+    assert make(spec, tmp_path) == build
+    assert helper.is_dir()
     Path(build.python).unlink()
     assert make(spec, tmp_path) == build
-    (folder / cache.STAMP).write_text("{")
+    assert said_by(build, "print('there')") == "there"
+    stamp = folder / cache.STAMP
+    stamp.write_text("{")
     assert make(spec, tmp_path) == build
+    assert json.loads(stamp.read_text())["installed"] == build.installed
     assert [path.name for path in folder.parent.iterdir() if ".tmp-" in path.name] == []
 
 
@@ -494,14 +499,14 @@ def test_a_tool_that_is_missing_is_said_as_such(
 
 @pytest.mark.registry
 @pytest.mark.parametrize("text", ["livekit-agents==1.4.6", "npm:@livekit/agents@1.9.0"])
-def test_a_real_release_is_installed_as_of_its_date(text: str, tmp_path: Path) -> None:
-    build = make(parse(text), tmp_path)
+def test_a_real_release_is_installed_as_of_its_date(text: str) -> None:
+    build = make(parse(text), CACHE)
     name = "livekit-agents" if build.runtime == "python" else "@livekit/agents"
     wire = "livekit" if build.runtime == "python" else "@livekit/rtc-node"
     assert build.installed[name] == text.rpartition("=" if "==" in text else "@")[2]
     assert wire in build.installed
     assert build.as_of is not None
-    assert environments.make(parse(text), tmp_path) == build
+    assert make(parse(text), CACHE) == build
 
 
 def test_another_interpreter_finds_the_probe_and_nothing_else_of_ours(
