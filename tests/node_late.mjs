@@ -1,7 +1,7 @@
 /**
  * A call that the probe joins while the agent speaks, and leaves before it is over:
- * `node node_late.mjs HOME DOCUMENT TRACE`. Prints as JSON what the objects of the call had of their
- * own before and after.
+ * `node node_late.mjs HOME DOCUMENT TRACE`. Prints as JSON what the objects of the call had of
+ * their own before and after.
  */
 
 import { createWriteStream, readFileSync, writeSync } from 'node:fs';

@@ -3,9 +3,9 @@
  *
  * A sink that captures frames, leaves some out while it is paused and hands the rest to a source; a
  * source with a queue of 200 ms that hands on a block every 10 ms, is cleared now and then, and is
- * read back in groups that arrive late. Writes each call's trace, and as one JSON document on stdout
- * what truly happened: for each trace which pushed samples were sent, in order, and whether content
- * could tell.
+ * read back in groups that arrive late. Writes each call's trace, and as one JSON document on
+ * stdout what truly happened: for each trace which pushed samples were sent, in order, and whether
+ * content could tell.
  */
 
 import { writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ function generator(seed) {
   };
 }
 
-/** Content of a frame: mostly noise, else digital silence, a constant, or a beep that comes again. */
+/** Content of a frame: mostly noise, else silence, a constant, or a beep that comes again. */
 function contentOf(kind, samples, random) {
   const values = new Int16Array(samples);
   if (kind === 'noise') for (let i = 0; i < samples; i += 1) values[i] = random(65_535) - 32_767;

@@ -380,8 +380,8 @@ await scenario('survives_a_full_disk', async () => {
     recording.close();
     console.log(JSON.stringify(recording.faults));`;
   const limited = 'ulimit -f 16; exec "$0" --input-type=module -e "$1"';
-  const said = execFileSync('bash', ['-c', limited, process.execPath, script], { encoding: 'utf8' });
-  return { faults: JSON.parse(said) };
+  const said = execFileSync('bash', ['-c', limited, process.execPath, script]);
+  return { faults: JSON.parse(said.toString()) };
 });
 
 // Left open on purpose: the process ends with it.

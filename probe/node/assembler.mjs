@@ -28,7 +28,7 @@ class PositionMap {
   add(value, sample, channels) {
     const last = this.#pieces.at(-1);
     const goesOn =
-      last && last.channels === channels && value - last.value === (sample - last.sample) * channels;
+      last?.channels === channels && value - last.value === (sample - last.sample) * channels;
     if (!goesOn) this.#pieces.push({ value, sample, channels });
   }
 
@@ -43,7 +43,8 @@ class PositionMap {
       const following = this.#pieces[index + 1];
       const step = following ? Math.min(count, following.value - value) : count;
       const piece = this.#pieces[index];
-      yield [piece ? piece.sample + Math.floor((value - piece.value) / piece.channels) : null, step];
+      const offset = piece && Math.floor((value - piece.value) / piece.channels);
+      yield [piece ? piece.sample + offset : null, step];
       value += step;
       count -= step;
       index += 1;
@@ -88,8 +89,8 @@ class Grid {
   }
 
   /**
-   * A stretch begins with `block`: the beat may be corrected now, by a step readers allow, and never
-   * so far that the stretch would begin before the one before it.
+   * A stretch begins with `block`: the beat may be corrected now, by a step readers allow, and
+   * never so far that the stretch would begin before the one before it.
    */
   settle(block) {
     if (!this.beat) return;
@@ -345,7 +346,7 @@ export class Assembler {
     push.values = null;
   }
 
-  /** A push that was taken for accepted was refused: its positions are free again, if it is last. */
+  /** A push taken for accepted was refused: if it is last, its positions are free again. */
   #retract(push) {
     push.refused = true;
     const { source } = push;
@@ -414,7 +415,7 @@ export class Assembler {
       channels: frame.channels,
       accepted: refused ? false : undefined,
       captured: match ? this.#capturedParts(match.parts, frame.channels) : undefined,
-      ambiguous_samples: match ? Math.floor(match.ambiguous / frame.channels) || undefined : undefined,
+      ambiguous_samples: Math.floor((match?.ambiguous ?? 0) / frame.channels) || undefined,
       end: record.end,
       ended_ns: record.ended,
       error: record.error,

@@ -7,6 +7,8 @@
  * tone), flow order, clears and time decide, and the values are counted as ambiguous.
  */
 
+const HISTORY_VALUES = 1 << 17; // kept behind the last match, for a frame that is handed on again
+
 /** Values appended in order, of which the newest are kept. */
 export class SampleStore {
   #data = new Int16Array(1 << 16);
@@ -49,6 +51,11 @@ export class SampleStore {
     this.#data.copyWithin(0, count, this.#length);
     this.#length -= count;
     this.base += count;
+  }
+
+  /** Lets go of what lies far behind `position`, now and then: it moves all the rest. */
+  tidy(position) {
+    if (position - this.base > 2 * HISTORY_VALUES) this.forgetBefore(position - HISTORY_VALUES);
   }
 
   /** Takes back the values from `position` on; their positions will be given out again. */
@@ -97,7 +104,6 @@ export class SampleStore {
 }
 
 const TELLING_VALUES = 32; // fewer than this are not searched for: they would be found anywhere
-const HISTORY_VALUES = 1 << 17; // kept behind the last match, for a frame that is handed on again
 const NEAR_VALUES = 1 << 18; // content that comes again later than this is taken for telling
 const HELD_CHUNKS = 500; // held undecided at most
 const VAIN_SEARCHES = 100; // after so many a sink is taken for one that changes the audio
@@ -137,8 +143,9 @@ export class FlowMatcher {
    * @param {object} key given back with the answer.
    * @param {number|null} hint where the frame begins whose capture is under way: what is handed on
    *     meanwhile is most likely this.
-   * @returns {Array<{key: object, parts: Array<[number|null, number]>, ambiguous: number}>} position
-   *     and count of each part, in order; a position of null is content that was never captured.
+   * @returns {Array<{key: object, parts: Array<[number|null, number]>, ambiguous: number}>}
+   *     position and count of each part, in order; a position of null is content that was never
+   *     captured.
    */
   match(values, key, hint) {
     const chunk = { values, key, hint };
@@ -231,7 +238,7 @@ export class FlowMatcher {
   #passed(next) {
     this.#next = next;
     if (this.#fence !== null && next > this.#fence) this.#fence = null;
-    this.#store.forgetBefore(next - HISTORY_VALUES);
+    this.#store.tidy(next);
   }
 
   /** A chunk that is nowhere whole: its parts, each as long as it can be followed. */
@@ -281,7 +288,7 @@ function isRow(chunks, places) {
   );
 }
 
-const CLEAR_SLACK_NS = 5_000_000; // how far the time of a block may be wrong against that of a clear
+const CLEAR_SLACK_NS = 5_000_000; // how far a block's time may be wrong against that of a clear
 const PATIENCE_BLOCKS = 500; // how many silent blocks may be held undecided
 
 /**
@@ -383,7 +390,7 @@ export class WireMatcher {
       this.#clears.shift();
     }
     while (this.#pushes.length > 1 && this.#pushes[0][0] <= floor) this.#pushes.shift();
-    this.#store.forgetBefore(floor - HISTORY_VALUES);
+    this.#store.tidy(floor);
   }
 
   /** Whether the clear after the oldest one is in force too, which makes that one irrelevant. */

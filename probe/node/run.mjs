@@ -1,9 +1,9 @@
 /**
  * `node run.mjs --home FOLDER --json-spec -`: one scripted call on the build in that folder.
  *
- * The child's side of sinkprobe's runner: the document `{"scenario": …, "trace": PATH}` is the first
- * line of stdin, and the call ends early when stdin does. What there is to say comes as JSON lines
- * on stdout; the exit code says nothing.
+ * The child's side of sinkprobe's runner: the document `{"scenario": …, "trace": PATH}` is the
+ * first line of stdin, and the call ends early when stdin does. What there is to say comes as JSON
+ * lines on stdout; the exit code says nothing.
  */
 
 import { createWriteStream, writeSync } from 'node:fs';
@@ -50,7 +50,9 @@ function headerOf({ name, call }) {
 
 async function serve(home, { scenario, trace, sink, driver }) {
   if (sink || driver) {
-    throw new ScenarioError('a sink or driver of your own: expected none, Node calls use the room output');
+    throw new ScenarioError(
+      'a sink or driver of your own: expected none, calls on Node builds use the room output',
+    );
   }
   const logInto = keepLog();
   const release = await Release.load(home);

@@ -243,10 +243,9 @@ class Watch {
   #done() {
     if (this.#removed) return;
     const at_ns = this.#taps.clock.now();
-    const interrupted = Boolean(this.#handle.interrupted);
+    const interrupted = Boolean(this.#handle.interrupted) || undefined;
     if (interrupted) this.#commit(at_ns);
-    const speech = this.#handle.id;
-    this.#taps.write({ event: 'speech_done', at_ns, speech, interrupted: interrupted || undefined });
+    this.#taps.write({ event: 'speech_done', at_ns, speech: this.#handle.id, interrupted });
     this.remove();
     this.#taps.forget();
   }

@@ -72,7 +72,8 @@ export class WireTap {
 
   #ended(reason) {
     const at_ns = this.#clock.now();
-    this.#recorder.event({ event: 'untapped', at_ns, boundary: 'sent', source: this.number, reason });
+    const { number: source } = this;
+    this.#recorder.event({ event: 'untapped', at_ns, boundary: 'sent', source, reason });
   }
 
   async #read() {

@@ -2,8 +2,8 @@
  * Speech of known content: sample `k` of a call has a value that says `k`.
  *
  * The values 1 to 65,535 of 16 bits come in a pseudo-random order, all of them before the first
- * comes again, and in another order every time: no sample is zero, and ten milliseconds at any place
- * of the call occur there and nowhere else.
+ * comes again, and in another order every time: no sample is zero, and ten milliseconds at any
+ * place of the call occur there and nowhere else.
  */
 
 const PERIOD = 65_535;

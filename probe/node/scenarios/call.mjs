@@ -7,7 +7,14 @@
  */
 
 import { findSource, queueMs } from '../compat.mjs';
-import { Caller, MIC_FRAME_MS, microphone, scriptedLlm, scriptedStt, scriptedVad } from './models.mjs';
+import {
+  Caller,
+  MIC_FRAME_MS,
+  microphone,
+  scriptedLlm,
+  scriptedStt,
+  scriptedVad,
+} from './models.mjs';
 import { SOURCE_RATE_HZ, TOOL } from './releases.mjs';
 import { ScenarioError, Signals, sleep } from './signals.mjs';
 import { Counts, Room } from './sinks.mjs';
@@ -19,17 +26,32 @@ const WORDS = 'hold on a second please';
 
 const MOMENT = { do: 'wait', ms: 60 };
 const SPEAK = { do: 'speak', ms: 600 };
+/** By place, what stands for a script's `land`. */
 const STEPS_BEFORE_LANDING = {
   'in-pause': [
-    { do: 'land' }, SPEAK, { do: 'await-paused' }, MOMENT, { do: 'hush' }, { do: 'wait', ms: 300 },
+    { do: 'land' },
+    SPEAK,
+    { do: 'await-paused' },
+    MOMENT,
+    { do: 'hush' },
+    { do: 'wait', ms: 300 },
   ],
   twice: [
-    { do: 'land' }, SPEAK, { do: 'await-paused' }, MOMENT, { do: 'hush' }, { do: 'await-resumed' },
+    { do: 'land' },
+    SPEAK,
+    { do: 'await-paused' },
+    MOMENT,
+    { do: 'hush' },
+    { do: 'await-resumed' },
   ],
   'follow-up': [
-    { do: 'land' }, { do: 'interrupt' }, { do: 'await-end' }, { do: 'reply' }, { do: 'land' },
+    { do: 'land' },
+    { do: 'interrupt' },
+    { do: 'await-end' },
+    { do: 'reply' },
+    { do: 'land' },
   ],
-}; // prettier-ignore
+};
 
 /** The steps, with what has to happen before the barge-in can land at its place. */
 function scriptOf({ steps, call: axes }) {

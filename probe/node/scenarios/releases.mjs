@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { ReadableStream } from 'node:stream/web';
 
-import { entryOf, findPackage, installation } from '../compat.mjs';
+import { entryOf, installation } from '../compat.mjs';
 import { ScenarioError } from './signals.mjs';
 
 export const SOURCE_RATE_HZ = 24_000;
@@ -151,8 +151,12 @@ export class Release {
 
   /** The one tool of a reply that calls one, in the shape the release takes. */
   tools() {
-    const described = { name: TOOL, description: 'Look something up.', execute: async () => 'found' };
-    const made = this.agents.llm.tool({ ...described, parameters: EMPTY });
+    const made = this.agents.llm.tool({
+      name: TOOL,
+      description: 'Look something up.',
+      parameters: EMPTY,
+      execute: async () => 'found',
+    });
     return this.agents.llm.toToolContext ? [made] : { [TOOL]: made };
   }
 
@@ -286,9 +290,4 @@ class VerdictStream {
     this.#model.emit('overlapping_speech', event);
     this.#controller.enqueue(event);
   }
-}
-
-/** Whether `home` holds a build. */
-export function holdsBuild(home) {
-  return findPackage('@livekit/agents', home) !== null;
 }
