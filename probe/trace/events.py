@@ -397,6 +397,7 @@ class ItemCommitted:
 
 
 RealtimeEnd = Literal["stream", "closed", "metrics"]
+MessageSeen = Literal["event", "context", "stream"]
 ContextSide = Literal["server", "local"]
 CountedAt = Literal["interrupt", "cancel", "ended", "speech_done", "detached"]
 
@@ -472,7 +473,7 @@ class MessageCreated:
     message: str
     response: int | None = None
     """``None`` where it can't be told which of several it belongs to."""
-    by: Literal["event", "context", "stream"] = "event"
+    by: MessageSeen = "event"
     """How it was seen first: the session's own event, a look at the server-side context, or in the
     response's stream, where it was pulled or found lying unread. The last two are late; where the
     stream can be looked into, by at most 10 ms."""
