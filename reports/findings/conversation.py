@@ -58,15 +58,21 @@ class Conversation:
             return next(iter(self._taps.values())) if len(self._taps) == 1 else None
         return self._taps.get(number)
 
-    def held(self, message: RealtimeMessage) -> Held | None:
-        """Where a message was when it came to be judged; ``None``: its speech was never over."""
+    def held(self, message: RealtimeMessage, *, in_the_end: bool = False) -> Held | None:
+        """Where a message was when it came to be judged, or in the end; ``None``: its speech was
+        never over."""
         over = self._over_ns(message)
         if over is None:
             return None
         tap = self.session(message)
         session = None if tap is None else tap.session
         following = next(
-            (e for e in self._created if e.at_ns >= over and session in (None, e.session)), None
+            (
+                e
+                for e in self._created
+                if e.at_ns >= over and session in (None, e.session) and not in_the_end
+            ),
+            None,
         )
         until = FOREVER if following is None else following.at_ns + LOOK_NS
         since = 0 if message.created_ms is None else at_ns(message.created_ms)

@@ -9,7 +9,7 @@ from typing import Final
 
 from reports.explanations import measured
 from reports.findings.case import Case
-from reports.findings.conversation import Conversation, segment_at, told
+from reports.findings.conversation import Conversation, Held, segment_at, told
 from reports.findings.rule import Found, Limits, Rule, Unjudged, plain
 from reports.results import RealtimeMessage
 
@@ -53,8 +53,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     for message in case.realtime.messages if case.realtime is not None else ():
         if message.sent is not None and message.sent.samples:
             continue
-        held = conversation.held(message)
-        if held is None or held.server is False or held.local:
+        held = _standing(conversation, message)
+        if held is None:
             continue
         if message.sent is None:
             yield Unjudged(f"whether anything was sent of message {message.id} can't be told")
@@ -99,10 +99,19 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 "next_response": held.next_response,
                 "on_server_at_the_end": message.on_server,
             },
-            severity="warning" if empty else "error",
+            severity="warning" if empty or held.next_response is None else "error",
             cause=cause,
             remedy=remedy,
         )
+
+
+def _standing(conversation: Conversation, message: RealtimeMessage) -> Held | None:
+    """Where a message stood, or may have stood, on the provider's side alone: when the next
+    response began or, for one that came there late, in the end. ``None``: it did not."""
+    looks = (conversation.held(message), conversation.held(message, in_the_end=True))
+    open_ = [h for h in looks if h is not None and h.server is not False and not h.local]
+    sure = [h for h in open_ if h.server and h.local is False]
+    return next(iter(sure or open_), None)
 
 
 def _how(message: RealtimeMessage) -> str:
@@ -113,7 +122,7 @@ def _how(message: RealtimeMessage) -> str:
 
 RULE = Rule(
     name="ghost-message",
-    severity="error, warning where it holds no audio",
+    severity="error, warning where it holds no audio or no response followed",
     looks_for=plain(__doc__),
     cause=(
         "The provider commits a message when it creates it, the agent plays it later or never, and "
