@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.trace.events import Event, Faulted, RealtimeTapped
+from probe.trace.events import ContextSeen, Event, Faulted, RealtimeTapped
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES
 from tests.findings_calls import (
@@ -58,7 +58,7 @@ def cut(
     call.counted(200, 500, 0, why="interrupt").counted(200, 0, unread_ms, "m2", why="interrupt")
     call.commit(200, by="programmatic").mark(201, "clear").cleared(201.1).lose(310)
     if cancel_ms is not None:
-        call.cancel(cancel_ms, 1)
+        call.cancel(cancel_ms, *([1] if cancel_ms < ended_ms else []))
     call.ended(ended_ms).counted(ended_ms, 500, 0)
     call.counted(ended_ms, 0, None if unread_ms is None else unread_ms + made_ms, "m2")
     call.finished(202, 190, interrupted=True)
@@ -91,11 +91,13 @@ def unheard(*, server: tuple[str, ...]) -> RealtimeCall:
     return answered(call)
 
 
-def in_flight(*, cancel: bool, hits: tuple[int, ...] = (2,), swept: bool = False) -> RealtimeCall:
+def in_flight(
+    *, cancel: bool, hits: tuple[int, ...] = (2,), swept: bool = False, ended_ms: float = 50
+) -> RealtimeCall:
     """Response 1 has ended, its audio plays; response 2 of a queued speech is being generated."""
     call = RealtimeCall()
     call.created(0).response(0.2).message(0.3, read_ms=500).read(1, "m1", 0, ended=True)
-    call.ended(50).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 190)
+    call.ended(ended_ms).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 190)
     call.created(100, "s3").response(100.2, 2, "s3")
     call.message(100.5, "m2", 2, pulled=False, opened=False)
     call.counted(200, 500, 0, why="interrupt").commit(200, by="programmatic")
@@ -180,6 +182,10 @@ PROOFS: dict[str, list[Proof]] = {
         ),
         Proof(
             lambda: in_flight(cancel=True), lambda: in_flight(cancel=True, hits=()), figure=151
+        ),
+        Proof(
+            lambda: in_flight(cancel=True),
+            lambda: in_flight(cancel=True, hits=(1, 2), ended_ms=205), figure=151,
         ),
         Proof(
             lambda: in_flight(cancel=True), lambda: in_flight(cancel=True, swept=True), figure=151
@@ -376,6 +382,15 @@ def test_another_session_of_the_model_does_not_take_over_what_one_holds(tmp_path
     assert ghost.evidence.facts["next_response"] is None
 
 
+def test_what_the_next_session_is_given_does_not_come_back_to_the_one_before(
+    tmp_path: Path,
+) -> None:
+    call = cut(server=())
+    call.add(replace(the_tap(call), at_ns=at(700), session=2))
+    call.add(ContextSeen(at(710), "server", [("m1", "assistant")], session=2))
+    assert fired(call.analysis(tmp_path)) == {"lost-message"}
+
+
 def the_tap(call: HandCall) -> RealtimeTapped:
     return next(e for e in call.events if isinstance(e, RealtimeTapped))
 
@@ -409,6 +424,16 @@ def test_a_model_that_cannot_truncate_is_not_asked_to(tmp_path: Path) -> None:
     assert fired(call.analysis(tmp_path)) == set()
 
 
+def test_what_was_swallowed_of_a_reply_nobody_interrupted_needs_no_truncation(
+    tmp_path: Path,
+) -> None:
+    call = RealtimeCall()
+    call.created(0).response(0.2).message(0.3, read_ms=500).read(1, "m1", 0, ended=True).ended(4)
+    call.capture(1, 500).push(2, 500).mark(3, "flush").send(10, 290).cleared(300).lose(210)
+    call.finished(301, 290).look(302, ["m1"], ["m1"], "s1").done(303)
+    assert fired(call.analysis(tmp_path)) == {"swallowed-audio"}
+
+
 def test_a_message_that_was_heard_whole_needs_no_truncation(tmp_path: Path) -> None:
     assert fired(answered(RealtimeCall()).analysis(tmp_path)) == set()
 
@@ -437,6 +462,23 @@ def test_a_response_that_never_ends_went_on_to_the_end_of_the_trace(tmp_path: Pa
     missing = the(endless(cut(cancel_ms=None)).analysis(tmp_path), "cancel-missing")
     assert missing.evidence.figure.value == 2800
     assert missing.evidence.facts["ended"] is False
+
+
+@pytest.mark.parametrize("hit", [True, False])
+def test_a_cancel_from_before_its_response_began_does_not_count(tmp_path: Path, hit: bool) -> None:
+    call = RealtimeCall()
+    call.created(0).commit(10, by="programmatic").cancel(10.1)
+    call.response(100, 1).message(101, pulled=False, opened=False).counted(102, 0, 0)
+    if hit:
+        call.cancel(103, 1)
+    call.ended(600).counted(600, 0, 400).done(601, interrupted=True).look(602, [], [], "s1")
+    analysis = call.analysis(tmp_path)
+    assert ("cancel-missing" in fired(analysis)) is not hit
+    if not hit:
+        missing = the(analysis, "cancel-missing")
+        assert missing.evidence.figure.value == 500
+        assert "before it was generated" in missing.message
+        assert "the cancel did not hit it" in missing.message
 
 
 def test_a_provider_that_cancelled_by_itself_is_named(tmp_path: Path) -> None:

@@ -23,9 +23,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         victims = [
             responses[number]
             for number in stop.hit
-            if number in responses
-            and number not in stop.responses
-            and not interrupted_by(case, responses[number].speech_id, at)
+            if number in responses and not interrupted_by(case, responses[number].speech_id, at)
         ]
         if not victims:
             continue

@@ -1,5 +1,5 @@
-"""A speech was interrupted while its response was being generated, and no cancel went out before
-the response had come to its own end: how long the model went on making what nobody hears."""
+"""A speech was interrupted and a response of it was generated on, with no cancel that hit it before
+it had come to its own end: how long the model went on making what nobody hears."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from reports.findings.case import NS_PER_MS, Case, at_ns
 from reports.findings.conversation import segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.results import GenerationStop
 
 __all__ = ["RULE"]
 
@@ -16,28 +17,34 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     if case.realtime is None:
         return
     for stop in case.realtime.stops:
-        if stop.cancel_ms is not None and (stop.cancel_after_end_ms or 0.0) <= 0:
+        left = [
+            r
+            for r in case.realtime.responses
+            if r.number in stop.responses
+            and r.cancel_ms is None
+            and (r.ended_ms is None or r.ended_ms > stop.interrupt_ms)
+        ]
+        if not left:
             continue
-        if stop.under_way is None:
+        made = stop.generated_after
+        ends = [r.ended_ms for r in left if r.ended_ms is not None]
+        ended = len(ends) == len(left)
+        if not ended and (stop.under_way is None or made is None):
             yield Unjudged(f"whether {stop.speech_id} was still being generated can't be seen")
-        if not stop.under_way:
             continue
-        went_on_ms, end = stop.generating_ms, "to its own end"
-        if went_on_ms is None:
-            went_on_ms = case.trace.last_ns / NS_PER_MS - stop.interrupt_ms
-            end = "and was not seen to end before the trace did"
-        elif any(r.cancelled for r in case.realtime.responses if r.number in stop.responses):
-            end = "until the provider cancelled it by itself"
+        until = max(ends) if ended else case.trace.last_ns / NS_PER_MS
+        began = min(r.created_ms for r in left)
+        went_on_ms = until - max(began, stop.interrupt_ms)
         if went_on_ms <= limits["grace-ms"]:
             continue
-        sent = "no cancel was sent"
-        if stop.cancel_after_end_ms is not None:
-            sent = f"the cancel came {stop.cancel_after_end_ms:.0f} ms after that"
-        made = stop.generated_after
+        when = "while its response was being" if began <= stop.interrupt_ms else "before it was"
+        end = "to its own end" if ended else "and was not seen to end before the trace did"
+        if ended and any(r.cancelled for r in left):
+            end = "until the provider cancelled it by itself"
         yield Found(
             message=(
-                f"{stop.speech_id} was interrupted while its response was being generated; that "
-                f"went on for {went_on_ms:.0f} ms {end}, and {sent}."
+                f"{stop.speech_id} was interrupted {when} generated; that went on for "
+                f"{went_on_ms:.0f} ms {end}, and {_cancel(stop)}."
             ),
             figure=went_on_ms,
             segment=segment_at(case, stop.speech_id, at_ns(stop.interrupt_ms)),
@@ -45,12 +52,22 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             moments=stopped(case, stop),
             facts={
                 "speech": stop.speech_id,
-                "responses": list(stop.responses),
-                "ended": stop.generating_ms is not None,
+                "responses": [r.number for r in left],
+                "ended": ended,
+                "cancel_after_interrupt_ms": stop.cancel_after_interrupt_ms,
                 "cancel_after_end_ms": stop.cancel_after_end_ms,
                 "generated_after_ms": None if made is None else made.ms,
             },
         )
+
+
+def _cancel(stop: GenerationStop) -> str:
+    """Where the cancel for it was, if there was one."""
+    if stop.cancel_ms is None:
+        return "no cancel was sent"
+    if stop.cancel_after_end_ms is not None and stop.cancel_after_end_ms > 0:
+        return f"the cancel came {stop.cancel_after_end_ms:.0f} ms after that"
+    return "the cancel did not hit it"
 
 
 RULE = Rule(

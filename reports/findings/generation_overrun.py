@@ -18,8 +18,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     for stop in case.realtime.stops if case.realtime is not None else ():
         made = stop.generated_after
         if made is None:
-            if stop.under_way is not False:
-                yield Unjudged(f"how much was generated of {stop.speech_id} can't be asked")
+            yield Unjudged(f"how much was generated of {stop.speech_id} can't be asked")
             continue
         if not made.samples or (made.ms is not None and made.ms <= limits["allowed-ms"]):
             continue
