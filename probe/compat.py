@@ -29,6 +29,7 @@ from livekit.agents.voice.speech_handle import SpeechHandle
 from probe.trace.events import InterruptedBy
 
 __all__ = [
+    "agent_items",
     "asking_speech",
     "chain",
     "commit_future",
@@ -263,7 +264,7 @@ def interrupted_by(kwargs: dict[str, Any], depth: int = 1) -> InterruptedBy | No
 
 def realtime_session(session: Any) -> Any:
     """The session of the realtime model that the current agent speaks through, or None."""
-    return getattr(getattr(session, "_activity", None), "_rt_session", None)
+    return _attribute(_attribute(session, "_activity"), "_rt_session")
 
 
 def realtime_traits(realtime: Any) -> dict[str, Any]:
@@ -293,6 +294,13 @@ def server_items(realtime: Any) -> list[tuple[str, str]] | None:
 def local_items(session: Any) -> list[tuple[str, str]] | None:
     """The conversation as the session's history has it, like `server_items`."""
     return _items(_attribute(session, "history"))
+
+
+def agent_items(session: Any) -> list[tuple[str, str]] | None:
+    """The context of the agent that is in charge, like `server_items`; None where none is. It holds
+    what the agent brought along, and may hold stand-ins for what the provider created."""
+    agent = _attribute(_attribute(session, "_activity"), "_agent")
+    return _items(_attribute(agent, "_chat_ctx"))
 
 
 def _items(context: Any) -> list[tuple[str, str]] | None:

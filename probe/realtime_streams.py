@@ -17,14 +17,17 @@ __all__ = ["StreamWatch", "watch_of", "watched"]
 class StreamWatch(Protocol):
     """Who looks on. None of these may raise."""
 
-    def opening(self) -> None:
-        """Somebody is about to read, or asked for an iterator to do so."""
+    def opened(self) -> None:
+        """Somebody asks for an iterator, to read with it."""
+
+    def reading(self) -> None:
+        """Somebody begins to wait for an item; `passed` or `stopped` follows."""
 
     def passed(self, item: Any) -> None:
         """An item is handed on."""
 
     def stopped(self, error: BaseException) -> None:
-        """Reading raised: the stream ended, or something else went wrong."""
+        """Reading raised: the stream ended, or who waited for it gave up."""
 
 
 def watched(stream: Any, watch: StreamWatch) -> Any:
@@ -64,14 +67,14 @@ class _Watched:
 
 def _iterate(self: _Watched) -> Any:
     stream, watch = self._probe_stream, self._probe_watch
-    watch.opening()
+    watch.opened()
     iterator = aiter(stream)
     return self if iterator is stream else watched(iterator, watch)
 
 
 async def _next(self: _Watched) -> Any:
     watch = self._probe_watch
-    watch.opening()
+    watch.reading()
     try:
         item = await anext(self._probe_stream)
     except BaseException as error:
@@ -84,7 +87,7 @@ async def _next(self: _Watched) -> Any:
 def _waiting(name: str) -> Callable[..., Any]:
     async def receive(self: _Watched, *args: Any, **kwargs: Any) -> Any:
         watch = self._probe_watch
-        watch.opening()
+        watch.reading()
         try:
             item = await getattr(self._probe_stream, name)(*args, **kwargs)
         except BaseException as error:
@@ -100,7 +103,7 @@ def _waiting(name: str) -> Callable[..., Any]:
 def _at_once(name: str) -> Callable[..., Any]:
     def receive(self: _Watched, *args: Any, **kwargs: Any) -> Any:
         watch = self._probe_watch
-        watch.opening()
+        watch.reading()
         try:
             item = getattr(self._probe_stream, name)(*args, **kwargs)
         except BaseException as error:

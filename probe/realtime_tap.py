@@ -70,6 +70,9 @@ class RealtimeTap:
         self._responses = itertools.count(1)
         self._flowing: dict[_Message, None] = {}
         self._local = _Side()
+        self._brought: list[tuple[str, str]] = []
+        self.own: set[str] = set()
+        """Items of the providers' conversations that they did not create."""
         self.removed = False
 
     # -- on and off --
@@ -77,13 +80,14 @@ class RealtimeTap:
     def look(self) -> None:
         """Tap the realtime session that is in use now, if there is one and it is not tapped."""
         realtime = compat.realtime_session(self._session)
-        if realtime is self._realtime or self.removed:
-            return
-        self._realtime = realtime
-        if realtime is not None and realtime not in self._numbers:
-            self.attempt("install", self._install, realtime)
+        if realtime is not self._realtime and not self.removed:
+            self._realtime = realtime
+            if realtime is not None:
+                self.attempt("install", self._install, realtime)
 
     def _install(self, realtime: Any) -> None:
+        if realtime in self._numbers:
+            return
         number = self._numbers.setdefault(realtime, len(self._numbers) + 1)
         tapped = self._taps[id(realtime)] = _Tapped(self, realtime, number)
         at_ns = monotonic_ns()
@@ -190,14 +194,24 @@ class RealtimeTap:
         self._flowing.pop(message, None)
 
     def has_locally(self, item: str) -> bool:
-        """Whether the session's history has an item of that id."""
-        return any(known == item for known, _ in compat.local_items(self._session) or ())
+        """Whether the agent's side has an item of that id, in whatever place."""
+        history = compat.local_items(self._session) or []
+        agents = compat.agent_items(self._session) or []
+        return any(known == item for known, _ in [*history, *agents])
 
     def look_at_history(
         self, at_ns: int, speech: str | None = None, *, always: bool = False
     ) -> None:
-        """Write what changed in the session's history."""
-        seen = self._local.look(at_ns, "local", compat.local_items(self._session), speech, always)
+        """Write what changed on the agent's side: in the history, and before it in what an agent
+        brought along, which no history has."""
+        items = compat.local_items(self._session)
+        agents = compat.agent_items(self._session)
+        if agents is not None:
+            self._brought = [entry for entry in agents if entry[0] in self.own]
+        if items is not None:
+            known = dict(items)
+            items = [*(entry for entry in self._brought if entry[0] not in known), *items]
+        seen = self._local.look(at_ns, "local", items, speech, always)
         if seen is not None:
             self.put(seen)
 
@@ -250,13 +264,15 @@ class _Message:
 
     def watch(self, message: Any) -> None:
         """Look on as the audio of ``message`` is read."""
-        if watch_of(message.audio_stream) is None:
+        if watch_of(message.audio_stream) is not self:
             message.audio_stream = watched(message.audio_stream, self)
 
-    def opening(self) -> None:
+    def opened(self) -> None:
         if not self._opened and not self._tap.removed:
             self._opened = True
             self._tap.attempt("open", self._open)
+
+    reading = opened
 
     def _open(self) -> None:
         speech = self._response.speech or self._tap.asking_speech()
@@ -286,6 +302,9 @@ class _Message:
             self._tap.failed("audio", error)
 
     def stopped(self, error: BaseException) -> None:
+        self._tap.attempt("audio", self._stop, error)
+
+    def _stop(self, error: BaseException) -> None:
         if not self._ended and compat.ends_stream(error):
             self._ended = True
             self.flush()
@@ -325,7 +344,7 @@ class _Response:
     """A response: its messages, and whether the provider is done with it."""
 
     def __init__(self, tapped: _Tapped, event: Any, number: int, at_ns: int) -> None:
-        self._tapped = tapped
+        self.tapped = tapped
         self.event = event
         self.stream = event.message_stream
         self.number = number
@@ -338,23 +357,34 @@ class _Response:
         self.announced = False
         self.ended = False
         self.speech_over = False
-        self.out_of_sight = False
-        """Its speech is done and its stream can't be asked: nobody will see it end."""
+        self._readers = 0
 
     @property
     def under_way(self) -> bool:
-        """Whether it was created and has not ended, as far as can be seen."""
-        return not self.ended and not self.out_of_sight
+        """Whether it was created and has not ended. Where its stream can't be asked, nobody reads
+        it and its speech is over, nobody will see it end, and it counts as ended."""
+        if self.ended:
+            return False
+        seen = self._readers > 0 or compat.stream_closed(self.stream) is not None
+        return seen or not self.speech_over
 
-    def opening(self) -> None:
+    def opened(self) -> None:
         """Nothing: some releases begin to read long before they play."""
 
+    def reading(self) -> None:
+        self._readers += 1
+
     def passed(self, item: Any) -> None:
-        self._tapped.tap.attempt("pull", self._tapped.pulled, self, item)
+        self._readers -= 1
+        self.tapped.tap.attempt("pull", self.tapped.pulled, self, item)
 
     def stopped(self, error: BaseException) -> None:
-        if not self.ended and compat.ends_stream(error):
-            self._tapped.tap.attempt("end", self._tapped.end, self, monotonic_ns(), "stream")
+        self._readers -= 1
+        self.tapped.tap.attempt("end", self._stop, error)
+
+    def _stop(self, error: BaseException) -> None:
+        if compat.ends_stream(error):
+            self.tapped.end(self, monotonic_ns(), "stream")
 
 
 class _Tapped:
@@ -371,8 +401,7 @@ class _Tapped:
         self._emitting: list[_Response] = []
         self._created: set[str] = set()
         self._server = _Side()
-        self._ours: set[str] | None = None
-        """Items that the provider did not create; None before the first look."""
+        self._looked = False
         self._patches: list[InstancePatch] = []
         self._removed = False
 
@@ -391,8 +420,16 @@ class _Tapped:
         ):
             original = getattr(self.realtime, name, None)
             if callable(original):
-                replacement = functools.wraps(original)(make(original))
-                self._patches.append(InstancePatch(self.realtime, name, replacement))
+                self.tap.attempt(name, self._patch, name, original, make)
+
+    def _patch(
+        self,
+        name: str,
+        original: Callable[..., Any],
+        make: Callable[[Callable[..., Any]], Callable[..., Any]],
+    ) -> None:
+        replacement = functools.wraps(original)(make(original))
+        self._patches.append(InstancePatch(self.realtime, name, replacement))
 
     def remove(self) -> None:
         """Give the instance its own methods back."""
@@ -554,7 +591,7 @@ class _Tapped:
 
     def _find(self, event: Any) -> _Response | None:
         watch = watch_of(event.message_stream)
-        if isinstance(watch, _Response):
+        if isinstance(watch, _Response) and watch.tapped is self:
             return watch
         return next((response for response in self.live if response.event is event), None)
 
@@ -597,14 +634,14 @@ class _Tapped:
         """The provider ended the response."""
         if response.ended:
             return
-        self._announce(response)
+        self.announce_all()
         response.ended = True
         self.tap.put(ResponseEnded(at_ns, response.number, by, cancelled))
         self.count(response, at_ns, "ended")
         self._let_go()
 
     def _let_go(self) -> None:
-        """Of responses that are over for both sides only the metrics may still come."""
+        """Of responses that are over on both sides nothing but the metrics may still come."""
         over = [
             response
             for response in self.live
@@ -637,6 +674,7 @@ class _Tapped:
         """See what ended and what came, without a call to tell."""
         self.announce_all()
         self.refresh(monotonic_ns())
+        self._let_go()
         for response in self.live:
             waiting = compat.unread(response.stream)
             if waiting is not None and len(waiting) != response.known_unread:
@@ -648,7 +686,6 @@ class _Tapped:
         for response in self.live:
             if response.speech == speech:
                 response.speech_over = True
-                response.out_of_sight = compat.stream_closed(response.stream) is None
         self._let_go()
 
     # -- messages --
@@ -658,7 +695,7 @@ class _Tapped:
         if self._removed:
             return
         at_ns = monotonic_ns()
-        self._announce(response)
+        self.announce_all()
         message = self._message(response, item)
         self._create(at_ns, message.id, response.number, "stream")
         self.tap.put(MessagePulled(at_ns, message.id, response.number))
@@ -702,7 +739,7 @@ class _Tapped:
         id_ = str(item.id)
         if getattr(item, "role", None) != "assistant" or id_ in self._created:
             return
-        if id_ in (self._ours or ()) or self.tap.has_locally(id_):
+        if id_ in self.tap.own or self.tap.has_locally(id_):
             return
         self.announce_all()
         self._create(at_ns, id_, self._owner(id_), "event")
@@ -734,9 +771,12 @@ class _Tapped:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         at_ns: int,
-    ) -> Callable[[CallEnd], TruncateSent]:
-        given = inspect.signature(original).bind(*args, **kwargs).arguments
+    ) -> Callable[[CallEnd], TruncateSent] | None:
+        given = inspect.signature(original).bind_partial(*args, **kwargs).arguments
         given = {**given, **given.get("kwargs", {})}
+        if not {"message_id", "audio_end_ms"} <= given.keys():
+            # the call is about to fail, for whoever made it
+            return None
         return functools.partial(
             TruncateSent, at_ns, self.number, str(given["message_id"]), int(given["audio_end_ms"])
         )
@@ -762,7 +802,7 @@ class _Tapped:
         self.look_at_server(ended_ns)
 
     def _not_created(self, items: Iterable[str]) -> None:
-        self._ours = (self._ours or set()) | (set(items) - self._created)
+        self.tap.own.update(item for item in items if item not in self._created)
 
     def look_at_server(
         self, at_ns: int, speech: str | None = None, *, always: bool = False
@@ -770,12 +810,13 @@ class _Tapped:
         """Write what changed in the provider's conversation."""
         items = compat.server_items(self.realtime)
         seen = self._server.look(at_ns, "server", items, speech, always, self.number)
+        if not self._looked and items is not None:
+            self._looked = True
+            self._not_created(item for item, _ in items)
         if seen is None:
             return
-        if self._ours is None:
-            self._not_created(item for item, _ in seen.added)
         for item, role in seen.added:
-            if role == "assistant" and item not in (self._ours or ()):
+            if role == "assistant" and item not in self.tap.own:
                 self._create(at_ns, item, self._owner(item), "context")
         self.tap.put(seen)
 

@@ -587,6 +587,9 @@ class ContextSent:
 class ContextSeen:
     """What changed on one side since the last look: (id, role) of items added, ids removed.
 
+    The local side is the session's history, and before it what the agent's own context has of
+    items that the provider did not create.
+
     Looks are taken when the tap goes on, at the end of each speech, when a response is created,
     around a context that is sent, and when the tap comes off; a look that finds nothing new is
     written at the end of a speech only.
