@@ -462,6 +462,8 @@ def with_messages(
 
 def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None:
     """Samples of a message that existed when its speech became interrupted."""
+    if any(each.ended and each.until_ns <= at_ns for each in message.audio):
+        return message.read_samples
     near = [
         count
         for count in message.counts
@@ -471,10 +473,7 @@ def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None
         return _total(min(near, key=lambda count: abs(count.at_ns - at_ns)))
     by_event = message.created is not None and message.created.by == "event"
     # One that was only seen later may have been there already, unless its stream would have shown.
-    if message.seen_ns >= at_ns and (by_event or askable):
-        return 0
-    ended = any(each.ended and each.until_ns <= at_ns for each in message.audio)
-    return message.read_samples if ended else None
+    return 0 if message.seen_ns >= at_ns and (by_event or askable) else None
 
 
 def _total(count: GenerationCounted) -> int | None:

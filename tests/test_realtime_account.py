@@ -15,8 +15,10 @@ from probe.trace.events import (
     ContextSeen,
     Event,
     GenerationCounted,
+    InterruptCalled,
     MessageAudio,
     MessageCreated,
+    MessageOpened,
     RealtimeTapped,
     ResponseCreated,
     ResponseEnded,
@@ -151,6 +153,54 @@ def test_a_segment_plays_the_message_its_speech_began_to_read_last(tmp_path: Pat
     }
 
 
+def test_audio_of_another_speech_does_not_name_a_segment(tmp_path: Path) -> None:
+    """The next response's audio is read while the first message is still being played."""
+    provider = Provider()
+    provider.respond("s1")
+    provider.create("m1")
+    provider.play("m1", 2400)
+    provider.sim.flush()
+    provider.respond("s2")
+    provider.create("next")
+    provider.generate("next", 480)
+    at = provider.sim.now
+    provider.sim.happens(MessageAudio, at, "next", 1, 480, RATE, ended=True)
+    provider.play("m1", 2400, last=True)
+    provider.sim.tick(30)
+    analysis = analysed(tmp_path, provider.finish())
+    assert [s.message_id for s in analysis.segments] == ["m1", "m1"]
+
+
+def test_a_response_nobody_took_is_played_by_whoever_opens_its_message(tmp_path: Path) -> None:
+    events = [
+        *taps(),
+        RealtimeTapped(0, 1),
+        ResponseCreated(1, 1, 1),
+        MessageCreated(2, "m1", 1),
+        MessageOpened(3, "m1", "s1"),
+    ]
+    assert message(account(tmp_path, events), "m1").speech_id == "s1"
+
+
+def test_what_was_read_since_the_last_count_is_generated_too(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.play("m1", 9600)
+    provider.sim.tick(30)
+    realtime = account(tmp_path, provider.sim.end())
+    assert message(realtime, "m1").generated == Sound(16_800, RATE, 700.0)
+
+
+def test_the_first_event_says_when_a_message_was_created(tmp_path: Path) -> None:
+    """It is told of when the server takes it in, and seen again in a look."""
+    provider = begun(Provider())
+    provider.sim.tick(5)
+    provider.sim.happens(MessageCreated, "m1", None, "context")
+    found = message(account(tmp_path, provider.finish()), "m1")
+    assert (found.response, found.created_by) == (1, "event")
+    assert found.created_ms == pytest.approx(0, abs=0.1)
+
+
 def test_a_message_is_counted_over_all_its_segments(tmp_path: Path) -> None:
     provider = Provider()
     provider.respond()
@@ -228,6 +278,20 @@ def test_a_message_that_was_generated_but_never_read_has_its_length(tmp_path: Pa
     realtime = account(tmp_path, provider.finish())
     found = message(realtime, "m1")
     assert (found.generated, found.read) == (Sound(2400, RATE, 100.0), Sound(0, RATE, 0.0))
+
+
+def test_a_length_without_a_rate_is_samples_only(tmp_path: Path) -> None:
+    events = [
+        *taps(),
+        RealtimeTapped(0, 1),
+        ResponseCreated(1, 1, 1),
+        *(MessageCreated(2, name, 1) for name in ("m1", "m2")),
+        MessageAudio(3, 3, "m1", 1, 480, 24_000, ended=True),
+        GenerationCounted(4, 1, "m2", 0, 480),
+    ]
+    realtime = account(tmp_path, events)
+    assert message(realtime, "m2").generated == Sound(480, None, None)
+    assert realtime.responses[0].generated == Sound(960, None, None)
 
 
 def test_lengths_of_several_rates_are_not_added_up(tmp_path: Path) -> None:
@@ -352,6 +416,43 @@ def test_a_cancel_just_before_the_interrupt_belongs_to_it(tmp_path: Path) -> Non
     assert -1 < found.cancel_after_interrupt_ms < 0
 
 
+def test_a_cancel_that_nobody_asked_for_by_name_is_known_by_what_it_hit(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.sim.tick(2)
+    provider.cancel(None)
+    provider.end()
+    found = stop(account(tmp_path, provider.finish()))
+    assert found.cancel_after_interrupt_ms == pytest.approx(20, abs=0.1)
+
+
+def test_a_response_that_came_after_the_cancel_has_no_part_in_when_it_was_sent(
+    tmp_path: Path,
+) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.cancel()
+    provider.sim.tick(1)
+    provider.end(1)
+    provider.sim.tick(1)
+    provider.respond("s1")
+    provider.sim.tick(50)
+    provider.end(2)
+    found = stop(account(tmp_path, provider.finish()))
+    assert found.cancel_after_end_ms == pytest.approx(-10, abs=0.1)
+
+
+def test_a_response_made_after_the_interrupt_was_not_under_way(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.end(1)
+    provider.interrupt()
+    provider.sim.tick(1)
+    provider.respond("s1")
+    provider.end(2)
+    found = stop(account(tmp_path, provider.finish()))
+    assert (found.responses, found.under_way) == ((1, 2), False)
+
+
 def test_a_cancel_of_an_earlier_step_is_not_taken_for_the_one_of_the_interrupt(
     tmp_path: Path,
 ) -> None:
@@ -404,11 +505,40 @@ def test_a_stream_that_can_be_asked_and_is_open_is_under_way(tmp_path: Path) -> 
     assert (found.under_way, found.ended_ms) == (True, None)
 
 
+def test_generation_is_counted_from_the_interrupt_and_not_from_a_later_count(
+    tmp_path: Path,
+) -> None:
+    """The first message ends at once; what is counted then is not what there was before."""
+    provider = Provider()
+    provider.respond()
+    provider.create("m1")
+    provider.generate("m1", 4800)
+    provider.interrupt()
+    provider.generate("m1", 2400)
+    provider.count("ended")
+    provider.end()
+    found = stop(account(tmp_path, provider.finish()))
+    assert found.generated_after == Sound(2400, RATE, 100.0)
+
+
+def test_a_message_that_was_read_whole_before_the_interrupt_adds_nothing(tmp_path: Path) -> None:
+    provider = Provider(askable=False)
+    provider.respond()
+    provider.create("m1")
+    provider.play("m1", 4800, last=True)
+    provider.sim.tick(20)
+    provider.interrupt()
+    provider.sim.tick(5)
+    provider.end()
+    found = stop(account(tmp_path, provider.finish()))
+    assert (found.under_way, found.generated_after) == (True, Sound(0, None, 0.0))
+
+
 def test_a_message_made_after_the_interrupt_counts_whole(tmp_path: Path) -> None:
     provider = Provider()
     provider.respond()
     provider.interrupt()
-    provider.sim.tick(3)
+    provider.sim.tick(1)
     provider.create("m1")
     provider.generate("m1", 2400)
     provider.end()
@@ -444,6 +574,29 @@ def test_a_message_seen_late_may_have_been_there_before(tmp_path: Path) -> None:
     realtime = account(tmp_path, provider.finish())
     assert message(realtime, "m1").generated == Sound(2400, RATE, 100.0)
     assert stop(realtime).generated_after is None
+
+
+def test_a_message_the_streams_would_have_shown_was_not_there_before(tmp_path: Path) -> None:
+    provider = Provider()
+    provider.respond()
+    provider.interrupt()
+    provider.sim.tick(3)
+    provider.create("m1", by="stream")
+    provider.generate("m1", 2400)
+    provider.end()
+    assert stop(account(tmp_path, provider.finish())).generated_after == Sound(2400, RATE, 100.0)
+
+
+def test_a_message_told_of_after_the_interrupt_was_made_after_it(tmp_path: Path) -> None:
+    provider = Provider(askable=False)
+    provider.respond()
+    provider.interrupt()
+    provider.sim.tick(3)
+    provider.create("m1")
+    provider.play("m1", 2400, last=True)
+    found = stop(account(tmp_path, provider.finish()))
+    assert found.generated_after == Sound(2400, RATE, 100.0)
+    assert (found.under_way, found.ended_ms) == (True, None)
 
 
 def test_a_speech_without_a_response_has_no_stop(tmp_path: Path) -> None:
@@ -493,6 +646,22 @@ def test_what_was_there_and_is_gone_keeps_its_row(tmp_path: Path) -> None:
     realtime = account(tmp_path, provider.finish())
     assert sides(realtime)["m2"] == (False, False, "neither")
     assert message(realtime, "m2").on_server is False
+
+
+def test_an_item_that_comes_back_keeps_its_place(tmp_path: Path) -> None:
+    """Some providers edit a conversation by taking items out and putting them in again."""
+    provider = begun(Provider())
+    provider.server["hello"] = "user"
+    provider.look()
+    del provider.server["m1"]
+    provider.look()
+    provider.server["m1"] = "assistant"
+    provider.remember("m1")
+    provider.remember("hello", "user")
+    assert sides(account(tmp_path, provider.finish())) == {
+        "m1": (True, True, ""),
+        "hello": (True, True, ""),
+    }
 
 
 def test_a_message_that_was_removed_before_anybody_looked_is_gone(tmp_path: Path) -> None:
@@ -547,6 +716,112 @@ def test_a_message_is_looked_for_in_the_session_that_made_it(tmp_path: Path) -> 
     assert realtime.model == "scripted, other model"
     assert message(realtime, "m1").on_server is True
     assert sides(realtime) == {"m1": (True, True, ""), "hello": (True, False, "server only")}
+
+
+def test_a_message_removed_by_a_later_session_before_anybody_looked_is_gone(
+    tmp_path: Path,
+) -> None:
+    events = [
+        *taps(),
+        RealtimeTapped(0, 1),
+        ContextSeen(1, "server", [("hello", "user")], [], 1),
+        RealtimeTapped(2, 2),
+        ResponseCreated(3, 1, 2),
+        MessageCreated(4, "m1", 1),
+        ContextSeen(5, "server", [("hello", "user")], [], 2),
+    ]
+    realtime = account(tmp_path, events)
+    assert message(realtime, "m1").on_server is False
+    assert [row.id for row in realtime.conversation] == ["m1", "hello"]
+
+
+# --- Assertions ----------------------------------------------------------------------------------
+
+
+def served(provider: Provider) -> Provider:
+    """What the first message was cut to is on both sides, and nothing else is."""
+    cut_short(provider)
+    del provider.server["m2"]
+    return provider
+
+
+HOLDING = {
+    "cancel - commit <= 1ms": served,
+    "commit < cancel": served,
+    "generated_after == 2400 samples": served,
+    "generated_after <= 100ms": served,
+    "generating <= 31ms": served,
+    "responses == 1": served,
+    "messages == 2": served,
+    "cancels == 1": served,
+    "conversation.same": served,
+    "not conversation.same": cut_short,
+    "no cancel": lambda provider: begun(provider).interrupt(),
+}
+FAILING = {
+    "cancel - commit > 1ms": (served, "cancel - commit is 0.00"),
+    "generated_after < 2400 samples": (served, "100.0 ms (2400 samples)"),
+    "generating < 29ms": (served, "generating is 30.0 ms"),
+    "responses == 2": (served, "responses is 1"),
+    "messages < 2": (served, "messages is 2"),
+    "cancels == 0": (served, "cancels is 1"),
+    "conversation.same": (cut_short, "conversation.same is false"),
+    "no cancel": (served, "cancel came at"),
+    "cancel < finished": (lambda provider: begun(provider).interrupt(), "cancel never came"),
+}
+UNKNOWN = {
+    "generated_after <= 100ms": "the model's streams do not say what was generated",
+    "generating <= 100ms": "the end of the response was not seen",
+    "conversation.same": "the trace can't tell what both sides hold",
+}
+
+
+def checked(tmp_path: Path, provider: Provider, assertion: str, *, looks: bool = True) -> Any:
+    events = provider.finish() if looks else provider.sim.end()
+    return reports.check(analysed(tmp_path, events), assertion)
+
+
+@pytest.mark.parametrize("assertion", HOLDING)
+def test_an_assertion_about_the_model_holds_where_it_is_so(tmp_path: Path, assertion: str) -> None:
+    provider = Provider()
+    HOLDING[assertion](provider)
+    result = checked(tmp_path, provider, assertion)
+    assert result.holds is True, result
+
+
+@pytest.mark.parametrize("assertion", FAILING)
+def test_an_assertion_about_the_model_fails_with_what_was_found(
+    tmp_path: Path, assertion: str
+) -> None:
+    script, said = FAILING[assertion]
+    provider = Provider()
+    script(provider)
+    result = checked(tmp_path, provider, assertion)
+    assert result.holds is False
+    assert said in result.checks[0].reason
+
+
+@pytest.mark.parametrize("assertion", UNKNOWN)
+def test_an_assertion_nobody_can_decide_is_left_undecided(tmp_path: Path, assertion: str) -> None:
+    provider = begun(Provider(askable=False))
+    provider.interrupt()
+    result = checked(tmp_path, provider, assertion, looks=False)
+    assert result.holds is None
+    assert UNKNOWN[assertion] in result.checks[0].reason
+
+
+@pytest.mark.parametrize("assertion", ["messages == 0", "generating == 0ms", "conversation.same"])
+def test_without_a_realtime_model_an_assertion_about_it_fails(
+    tmp_path: Path, assertion: str
+) -> None:
+    call = Simulation()
+    call.capture(4800)
+    call.tick(3)
+    call.happens(InterruptCalled, "s1", "programmatic")
+    call.happens(SpeechCommitted, "s1")
+    result = reports.check(analysed(tmp_path, call.end()), assertion)
+    assert result.holds is False
+    assert "there was no realtime model" in result.checks[0].reason
 
 
 # --- Around it -----------------------------------------------------------------------------------
