@@ -33,7 +33,7 @@ from reports.explanations import explain
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
 from reports.ledger import Ledger, Lost, balance
-from reports.realtime import RealtimeAccount, with_messages
+from reports.realtime import RealtimeAccount, story_with_the_model, with_messages
 from reports.results import (
     SCHEMA,
     Amount,
@@ -92,7 +92,11 @@ def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None 
     )
     realtime = account.result(segments, ledger.tapped)
     barge_ins = tuple(
-        replace(barge_in, explanation=explain(barge_in, options))
+        replace(
+            barge_in,
+            story=story_with_the_model(barge_in, realtime),
+            explanation=explain(barge_in, options),
+        )
         for barge_in in find_barge_ins(audio)
     )
     unaccounted = ledger.total["unaccounted"]

@@ -28,9 +28,11 @@ from probe.trace.events import (
 )
 from reports.results import (
     Amount,
+    BargeIn,
     Cancel,
     ConversationItem,
     GenerationStop,
+    Moment,
     Realtime,
     RealtimeMessage,
     Response,
@@ -39,7 +41,7 @@ from reports.results import (
 )
 from reports.units import instant_ms, samples_ms, time_ms
 
-__all__ = ["SAME_STEP_NS", "RealtimeAccount", "with_messages"]
+__all__ = ["SAME_STEP_NS", "RealtimeAccount", "story_with_the_model", "with_messages"]
 
 SAME_STEP_NS: Final = 20_000_000
 """How far apart stamps may lie that one step of the loop made: an interrupt, its commit and the
@@ -458,6 +460,24 @@ def with_messages(
         replace(segment, message_id=account.message_of_segment(segment.speech_id, at_ns))
         for segment, at_ns in zip(segments, first_ns, strict=True)
     )
+
+
+def story_with_the_model(barge_in: BargeIn, realtime: Realtime | None) -> tuple[Moment, ...]:
+    """The story of a barge-in, with what the realtime model was told and when it stopped."""
+    stops = realtime.stops if realtime is not None and barge_in.commit_ms is not None else ()
+    stop = next((s for s in stops if s.speech_id == barge_in.speech_id), None)
+    if stop is None or realtime is None:
+        return barge_in.story
+    more = [(stop.cancel_ms, "cancel sent to the realtime model")]
+    if stop.ended_ms is not None and stop.ended_ms > stop.interrupt_ms:
+        more.append((stop.ended_ms, "the realtime model's response ends"))
+    more += [
+        (m.truncated_ms, f"its message is truncated at {m.truncated_to_ms or 0:.0f} ms")
+        for m in realtime.messages
+        if m.speech_id == stop.speech_id
+    ]
+    told = [Moment(text, at_ms) for at_ms, text in more if at_ms is not None]
+    return tuple(sorted((*barge_in.story, *told), key=lambda moment: moment.at_ms))
 
 
 def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None:

@@ -827,6 +827,29 @@ def test_without_a_realtime_model_an_assertion_about_it_fails(
 # --- Around it -----------------------------------------------------------------------------------
 
 
+def test_the_story_of_a_barge_in_tells_what_the_model_was_told(tmp_path: Path) -> None:
+    (barge_in,) = analysed(tmp_path, cut_short(Provider()).finish()).barge_ins
+    told = [moment.event for moment in barge_in.story]
+    assert told.index("commit: the speech is interrupted") < told.index(
+        "cancel sent to the realtime model"
+    )
+    assert told[-2:] == [
+        "the realtime model's response ends",
+        "its message is truncated at 200 ms",
+    ]
+    times = [moment.at_ms for moment in barge_in.story]
+    assert times == sorted(times)
+
+
+def test_a_response_that_was_over_before_is_not_in_the_story(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.end()
+    provider.interrupt()
+    provider.sim.clear()
+    (barge_in,) = analysed(tmp_path, provider.finish()).barge_ins
+    assert not [m for m in barge_in.story if "model" in m.event]
+
+
 def test_the_json_report_carries_the_account(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
