@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.trace.events import ContextSeen, Event, Faulted, RealtimeTapped
+from probe.trace.events import ContextSeen, ContextSent, Event, Faulted, RealtimeTapped
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES
 from tests.findings_calls import (
@@ -407,6 +407,25 @@ def test_a_context_that_cannot_be_edited_is_the_cause(tmp_path: Path) -> None:
         without_a_right(GHOST(), can_edit_context=False).analysis(tmp_path), "ghost-message"
     )
     assert "can't be edited" in ghost.cause
+
+
+@pytest.mark.parametrize(
+    ("context", "says"),
+    [
+        (ContextSent(at(204), 1, 3), "it still held the message"),
+        (ContextSent(at(204), 1, 2, removes=["m2"], end="raised"), "was not accepted"),
+        (ContextSent(at(204), 2, 3), "it never took"),
+        (ContextSent(at(900), 1, 3), "it never took"),
+        (ContextSent(at(150), 1, 3), "it never took"),
+    ],
+)
+def test_a_context_sent_meanwhile_is_the_cause(
+    tmp_path: Path, context: ContextSent, says: str
+) -> None:
+    ghost = the(GHOST().add(context).analysis(tmp_path), "ghost-message")
+    assert says in ghost.cause
+    sent_then = context.end if says != "it never took" else None
+    assert ghost.evidence.facts["context_sent"] == sent_then
 
 
 def test_a_message_that_was_truncated_to_nothing_is_a_warning(tmp_path: Path) -> None:

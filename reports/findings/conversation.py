@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from probe.trace.events import ContextSeen, RealtimeTapped, ResponseCreated
+from probe.trace.events import ContextSeen, ContextSent, RealtimeTapped, ResponseCreated
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
 from reports.realtime import SAME_STEP_NS
 from reports.results import GenerationStop, RealtimeMessage, Response
@@ -26,6 +26,8 @@ class Held:
     """Where a message was when it came to be judged; of a side ``None``: nobody had looked."""
 
     at_ns: int
+    over_ns: int
+    """When its speech was over."""
     server: bool | None
     local: bool | None
     was_on_both: bool
@@ -45,6 +47,7 @@ class Conversation:
     def __init__(self, case: Case) -> None:
         self._case = case
         self._looks = [e for e in case.trace.events if isinstance(e, ContextSeen)]
+        self._contexts = [e for e in case.trace.events if isinstance(e, ContextSent)]
         self._created = [e for e in case.trace.events if isinstance(e, ResponseCreated)]
         self._session = {e.response: e.session for e in self._created}
         self._taps = {e.session: e for e in case.trace.events if isinstance(e, RealtimeTapped)}
@@ -91,11 +94,28 @@ class Conversation:
             was_on_both |= bool(sides["server"] and sides["local"])
         return Held(
             at_ns=self._case.trace.last_ns if following is None else following.at_ns,
+            over_ns=over,
             server=sides["server"],
             local=sides["local"],
             was_on_both=was_on_both,
             next_response=None if following is None else following.response,
         )
+
+    def kept_by(self, message: RealtimeMessage, until_ns: int) -> ContextSent | None:
+        """The last context that was sent between the interrupt of a message's speech and an
+        instant, if it did not take the message off the provider's side or was not accepted."""
+        speech = self._case.speeches.get(message.speech_id or "")
+        tap = self.session(message)
+        if speech is None or speech.committed_ns is None or tap is None:
+            return None
+        sent = [
+            e
+            for e in self._contexts
+            if e.session == tap.session and speech.committed_ns <= e.at_ns <= until_ns
+        ]
+        if not sent or (sent[-1].end == "returned" and message.id in sent[-1].removes):
+            return None
+        return sent[-1]
 
     def _over_ns(self, message: RealtimeMessage) -> int | None:
         """When nothing more could be played of a message; ``None``: before the end it always could.

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from probe.trace.events import ContextSent
 from reports.explanations import measured
 from reports.findings.case import Case
 from reports.findings.conversation import Conversation, Held, segment_at, told
@@ -41,6 +42,19 @@ _WHY: Final = {
 }
 """Cause and remedy by how far the message came."""
 
+_KEPT: Final = (
+    "A context was sent to the provider when the speech was interrupted, and it still held the "
+    "message: what the provider announces is copied into the agent's context, played or not.",
+    "Take what was not played out of the agent's context before it is sent; see what the session "
+    "does on remote_item_added, and what it hands to update_chat_ctx after an interrupt.",
+)
+
+_REFUSED: Final = (
+    "The context that was to take the message off the provider's side was not accepted.",
+    "Send it again, or start a new session of the model with the local history; see what the "
+    "session does when update_chat_ctx raises.",
+)
+
 _FIXED: Final = (
     "The provider's context can't be edited, so the agent has no way to take the message back.",
     "Tell the model with the next request what was not heard, or start a new session of it with "
@@ -73,9 +87,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         then = "at the end of the trace"
         if held.next_response is not None:
             then = f"when response {held.next_response} began"
-        tap = conversation.session(message)
-        fixed = tap is not None and tap.can_edit_context is False
-        cause, remedy = _FIXED if fixed else _WHY[how]
+        context = conversation.kept_by(message, held.over_ns)
+        cause, remedy = _why(conversation, message, context)
         yield Found(
             message=(
                 f"Message {message.id} was {how}; {then} it stood in the provider's conversation "
@@ -96,6 +109,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 "generated_ms": None if message.generated is None else message.generated.ms,
                 "read_ms": message.read.ms,
                 "truncated_to_ms": message.truncated_to_ms,
+                "context_sent": None if context is None else context.end,
                 "next_response": held.next_response,
                 "on_server_at_the_end": message.on_server,
             },
@@ -112,6 +126,18 @@ def _standing(conversation: Conversation, message: RealtimeMessage) -> Held | No
     open_ = [h for h in looks if h is not None and h.server is not False and not h.local]
     sure = [h for h in open_ if h.server and h.local is False]
     return next(iter(sure or open_), None)
+
+
+def _why(
+    conversation: Conversation, message: RealtimeMessage, context: ContextSent | None
+) -> tuple[str, str]:
+    """Cause and remedy: what stood in the way of taking it back, else how far it came."""
+    tap = conversation.session(message)
+    if tap is not None and tap.can_edit_context is False:
+        return _FIXED
+    if context is not None:
+        return _KEPT if context.end == "returned" else _REFUSED
+    return _WHY[_how(message)]
 
 
 def _how(message: RealtimeMessage) -> str:
