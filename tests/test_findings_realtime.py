@@ -14,7 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.trace.events import ContextSeen, ContextSent, Event, Faulted, RealtimeTapped
+from probe.trace.events import (
+    ContextSeen,
+    ContextSent,
+    Event,
+    Faulted,
+    RealtimeTapped,
+    RealtimeUntapped,
+)
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES
 from tests.findings_calls import (
@@ -481,6 +488,15 @@ def test_a_response_that_never_ends_went_on_to_the_end_of_the_trace(tmp_path: Pa
     missing = the(endless(cut(cancel_ms=None)).analysis(tmp_path), "cancel-missing")
     assert missing.evidence.figure.value == 2800
     assert missing.evidence.facts["ended"] is False
+
+
+@pytest.mark.parametrize(("closed_ms", "fires"), [(250, False), (450, True)])
+def test_a_session_that_was_closed_generates_no_more(
+    tmp_path: Path, closed_ms: float, fires: bool
+) -> None:
+    call = endless(cut(cancel_ms=None)).add(RealtimeUntapped(at(closed_ms), 1, "closed"))
+    missing = [f for f in call.analysis(tmp_path).findings if f.rule == "cancel-missing"]
+    assert [f.evidence.figure.value for f in missing] == ([250] if fires else [])
 
 
 @pytest.mark.parametrize("hit", [True, False])

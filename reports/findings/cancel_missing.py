@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.findings.case import NS_PER_MS, Case, at_ns
-from reports.findings.conversation import segment_at, stopped
+from reports.findings.conversation import segment_at, stopped, watched_until
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import GenerationStop
 
@@ -32,13 +32,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         if not ended and (stop.under_way is None or made is None):
             yield Unjudged(f"whether {stop.speech_id} was still being generated can't be seen")
             continue
-        until = max(ends) if ended else case.trace.last_ns / NS_PER_MS
+        watched = watched_until(case, [r.number for r in left]) / NS_PER_MS
+        until = max(ends) if ended else watched
         began = min(r.created_ms for r in left)
         went_on_ms = until - max(began, stop.interrupt_ms)
         if went_on_ms <= limits["grace-ms"]:
             continue
         when = "while its response was being" if began <= stop.interrupt_ms else "before it was"
-        end = "to its own end" if ended else "and was not seen to end before the trace did"
+        end = "to its own end" if ended else "and was not seen to end"
         if ended and any(r.cancelled for r in left):
             end = "until the provider cancelled it by itself"
         yield Found(

@@ -7,15 +7,30 @@ before that hurt nobody, and what is removed later, such as old turns, was not l
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from probe.trace.events import ContextSeen, ContextSent, RealtimeTapped, ResponseCreated
+from probe.trace.events import (
+    ContextSeen,
+    ContextSent,
+    RealtimeTapped,
+    RealtimeUntapped,
+    ResponseCreated,
+)
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
 from reports.realtime import SAME_STEP_NS
 from reports.results import GenerationStop, RealtimeMessage, Response
 
-__all__ = ["Conversation", "Held", "interrupted_by", "segment_at", "stopped", "told"]
+__all__ = [
+    "Conversation",
+    "Held",
+    "interrupted_by",
+    "segment_at",
+    "stopped",
+    "told",
+    "watched_until",
+]
 
 LOOK_NS: Final = 5 * NS_PER_MS
 """A look that belongs to an instant is written right after it."""
@@ -140,6 +155,18 @@ class Conversation:
                 return None
             over = max(over, speech.done_ns)
         return over
+
+
+def watched_until(case: Case, responses: Collection[int]) -> int:
+    """Until when one of these responses could have been seen to end: until the tap came off the
+    last of their sessions, or to the end of the trace."""
+    sessions = {
+        e.session
+        for e in case.trace.events
+        if isinstance(e, ResponseCreated) and e.response in responses
+    }
+    off = {e.session: e.at_ns for e in case.trace.events if isinstance(e, RealtimeUntapped)}
+    return max((off.get(session, case.trace.last_ns) for session in sessions), default=0)
 
 
 def told(case: Case, message: RealtimeMessage) -> list[tuple[int, str]]:
