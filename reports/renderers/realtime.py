@@ -24,6 +24,7 @@ SHOWN_LINES: Final = 6
 FIGURES: Final = ("generated", "captured", "sent")
 FIGURE_WIDTH: Final = 10
 ID_CHARACTERS: Final = 32
+SHORTEST_ID: Final = 3
 
 _KINDS: Final = {"function_call": "tool call", "function_call_output": "tool result"}
 
@@ -56,7 +57,7 @@ def _conversation(page: Page, realtime: Realtime) -> None:
         )
     left_out = len(realtime.conversation) - len(rows)
     if left_out:
-        page.paragraph(f"and {left_out} before these that both sides hold (--format json)")
+        page.paragraph(f"and {left_out} more (--format json)")
     if any(row.difference in ("server only", "history only") for row in rows):
         page.paragraph("≠  held by one side only", style="dim")
     if any(row.difference == "neither" for row in rows):
@@ -93,10 +94,13 @@ def _cell(row: ConversationItem, held: bool | None, room: int, *, last: bool = F
         return DASH
     if not held and not last:
         return ""
-    kind = _KINDS.get(row.role, row.role)
-    left = room - len(kind) - (3 if last else 1)
-    name = row.id if len(row.id) <= left else "…" + row.id[1 - left :]
-    text = shortened(f"{kind} {name}" if left > 2 else row.id, room - (2 if last else 0))
+    room -= 2 if last else 0
+    kind, name = printable(_KINDS.get(row.role, row.role)), printable(row.id)
+    left = room - len(kind) - 1
+    if len(name) > left > SHORTEST_ID:
+        # The end of an id tells it from its neighbours.
+        name = "…" + name[1 - left :]
+    text = shortened(f"{kind} {name}" if len(name) <= left else name, room)
     return f"({text})" if last else text
 
 

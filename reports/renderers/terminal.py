@@ -224,7 +224,7 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         where = "a speech under way" if barge_in.partial else "a speech without audio"
     kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
     page.title(f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}")
-    page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
+    page.line(f"  speech {printable(barge_in.speech_id or DASH)}", "dim")
     page.line()
     sent = (barge_in.leaked or {}).get("sent")
     pushed = (barge_in.leaked or {}).get("pushed")
