@@ -533,6 +533,8 @@ class Call:
 
     async def _await_created(self, step: Step) -> None:
         number = step.message or 1
+        if number > 1:
+            self._voice.go_on()  # a stall in an earlier message would keep it from being made
 
         def created() -> bool:
             response = self._response

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from livekit import rtc
 from livekit.agents import Agent, AgentTask, llm, utils, vad
@@ -35,6 +35,13 @@ class Message:
         self.words = f"This is message {number} of the call."
         self.text: Any = utils.aio.Chan()
         self.audio: Any = utils.aio.Chan()
+        self.frames = 0
+        """Generated so far."""
+
+    @property
+    def untouched(self) -> bool:
+        """Whether nobody has taken any of its audio."""
+        return bool(self.frames == self.audio.qsize())
 
     def close(self) -> None:
         for stream in (self.text, self.audio):
@@ -58,14 +65,14 @@ class Response:
 
     def end(self) -> None:
         self.ended = True
-        for message in self.created:
-            message.close()
         self.messages.close()
         self.functions.close()
 
 
 class ScriptedModel(llm.RealtimeModel):
     """The model. Its sessions share the voice, so what they say has one order."""
+
+    session_class: ClassVar[type[ScriptedSession]]
 
     def __init__(
         self,
@@ -97,7 +104,7 @@ class ScriptedModel(llm.RealtimeModel):
         return self._numbers[kind]
 
     def session(self, **_: Any) -> Any:
-        session = ScriptedSession(self)
+        session = type(self).session_class(self)
         self.sessions.append(session)
         return session
 
@@ -142,7 +149,7 @@ class ScriptedSession(llm.RealtimeSession[Any]):
         self._called("update_chat_ctx", tuple(_told(item) for item in wanted))
         await asyncio.sleep(0)  # the way to the server and back
         held = {item.id: item for item in self._conversation.items}
-        self._hold([held.get(item.id, item) for item in wanted])
+        self._conversation.items[:] = [held.get(item.id, item) for item in wanted]
         for place, item in enumerate(wanted):
             if item.id not in held:
                 self._report_added(item, wanted[place - 1].id if place else None)
@@ -243,14 +250,17 @@ class ScriptedSession(llm.RealtimeSession[Any]):
             message = self._create_message(response)
             async with aclosing(self._model.voice.speak(reply)) as frames:  # type: ignore[type-var]
                 async for frame in frames:
+                    message.frames += 1
                     message.audio.send_nowait(frame)
-            message.close()
+            self._finish(message)
 
     def _create_message(self, response: Response) -> Message:
         message = Message(self._model.number("message"))
         response.created.append(message)
-        self._append(llm.ChatMessage(id=message.id, role="assistant", content=[message.words]))
-        message.text.send_nowait(message.words)
+        # Committed as it begins, and empty as yet.
+        self._append(llm.ChatMessage(id=message.id, role="assistant", content=[]))
+        if words := self._words(message):
+            message.text.send_nowait(words)
         modalities: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         modalities.set_result(["audio", "text"])
         response.messages.send_nowait(
@@ -270,7 +280,19 @@ class ScriptedSession(llm.RealtimeSession[Any]):
                 response.cancelled = True
                 response.task.cancel()
 
+    def _words(self, message: Message) -> str:
+        """What the message says."""
+        return message.words
+
+    def _finish(self, message: Message) -> None:
+        message.close()
+        item = self._conversation.get_by_id(message.id)
+        if isinstance(item, llm.ChatMessage) and not item.content:
+            item.content = [self._words(message)]
+
     def _end(self, response: Response) -> None:
+        for message in response.created:
+            self._finish(message)
         response.end()
         metrics = releases.realtime_metrics(
             label=self._model.label,
@@ -293,8 +315,9 @@ class ScriptedSession(llm.RealtimeSession[Any]):
         event = llm.RemoteItemAddedEvent(previous_item_id=before, item=item)
         self.emit("remote_item_added", event)
 
-    def _hold(self, items: list[Any]) -> None:
-        self._conversation.items[:] = items
+    def _drop(self, item_id: str) -> None:
+        items = self._conversation.items
+        items[:] = [item for item in items if item.id != item_id]
 
     def _stream(self, channel: Any) -> Any:
         return channel if self._model.options.streams == "channel" else _read(channel)
@@ -304,6 +327,9 @@ class ScriptedSession(llm.RealtimeSession[Any]):
 
     def _called(self, name: str, *told: Any) -> None:
         self._model.calls.append((name, *told))
+
+
+ScriptedModel.session_class = ScriptedSession
 
 
 async def _read(channel: Any) -> AsyncIterator[Any]:

@@ -31,7 +31,12 @@ __all__ = [
     "check_sink",
 ]
 
-_MODULES = ("probe.testing.reference", "probe.testing.sinks", "probe.testing.drivers")
+_MODULES = (
+    "probe.testing.reference",
+    "probe.testing.sinks",
+    "probe.testing.drivers",
+    "probe.testing.realtime",
+)
 
 
 def __getattr__(name: str) -> Any:
