@@ -71,6 +71,8 @@ class RealtimeTap:
         self._flowing: dict[_Message, None] = {}
         self._local = _Side()
         self._brought: list[tuple[str, str]] = []
+        self.created: set[str] = set()
+        """Messages that one of the providers created."""
         self.own: set[str] = set()
         """Items of the providers' conversations that they did not create."""
         self.removed = False
@@ -667,18 +669,24 @@ class _Tapped:
     def refresh(self, at_ns: int) -> None:
         """See which responses have ended by now."""
         for response in self.live:
-            if not response.ended and compat.stream_closed(response.stream):
-                self.end(response, at_ns, "closed")
+            self._see_end(response, at_ns)
+
+    def _see_end(self, response: _Response, at_ns: int) -> None:
+        if not response.ended and compat.stream_closed(response.stream):
+            self.end(response, at_ns, "closed")
 
     def beat(self) -> None:
         """See what ended and what came, without a call to tell."""
         self.announce_all()
-        self.refresh(monotonic_ns())
-        self._let_go()
+        over = False
         for response in self.live:
+            self._see_end(response, monotonic_ns())
             waiting = compat.unread(response.stream)
             if waiting is not None and len(waiting) != response.known_unread:
                 self._find_messages(response)
+            over = over or response.speech_over
+        if over:
+            self._let_go()
 
     def speech_done(self, speech: str, at_ns: int) -> None:
         """A speech is done: count, and let go of what is over."""
@@ -721,6 +729,7 @@ class _Tapped:
     def _create(self, at_ns: int, message: str, response: int | None, by: MessageSeen) -> None:
         if message not in self._created:
             self._created.add(message)
+            self.tap.created.add(message)
             self.tap.put(MessageCreated(at_ns, message, response, by))
 
     def _owner(self, message: str) -> int | None:
@@ -737,9 +746,8 @@ class _Tapped:
     def _heard_item(self, event: Any, at_ns: int) -> None:
         item = event.item
         id_ = str(item.id)
-        if getattr(item, "role", None) != "assistant" or id_ in self._created:
-            return
-        if id_ in self.tap.own or self.tap.has_locally(id_):
+        known = id_ in self.tap.created or id_ in self.tap.own
+        if getattr(item, "role", None) != "assistant" or known or self.tap.has_locally(id_):
             return
         self.announce_all()
         self._create(at_ns, id_, self._owner(id_), "event")
@@ -802,7 +810,7 @@ class _Tapped:
         self.look_at_server(ended_ns)
 
     def _not_created(self, items: Iterable[str]) -> None:
-        self.tap.own.update(item for item in items if item not in self._created)
+        self.tap.own.update(item for item in items if item not in self.tap.created)
 
     def look_at_server(
         self, at_ns: int, speech: str | None = None, *, always: bool = False
@@ -816,7 +824,8 @@ class _Tapped:
         if seen is None:
             return
         for item, role in seen.added:
-            if role == "assistant" and item not in self.tap.own:
+            known = item in self.tap.created or item in self.tap.own
+            if role == "assistant" and not known:
                 self._create(at_ns, item, self._owner(item), "context")
         self.tap.put(seen)
 

@@ -52,14 +52,19 @@ ALL = (
 class Call:
     """An agent that speaks through the model, over a leaf that plays when it is told to."""
 
-    def __init__(self, model: Model, *, agent: Agent | None = None) -> None:
+    def __init__(self, model: Model, *, agent: Agent | None = None, attached: bool = True) -> None:
         self.model = model
         self.session = AgentSession(llm=model)
         self.leaf = Leaf()
         self.leaf.hold = True
         self.session.output.audio = self.leaf
-        self.taps = Taps(self.session)
+        self.taps: Any = SimpleNamespace(recorder=Recorder(), remove=lambda: None)
+        if attached:
+            self.attach()
         self.agent = agent or Agent(instructions="scripted")
+
+    def attach(self) -> None:
+        self.taps = Taps(self.session)
 
     async def __aenter__(self) -> Call:
         await self.session.start(self.agent)
@@ -249,6 +254,28 @@ async def detached_mid_response() -> dict[str, Any]:
     }
 
 
+async def attached_mid_response() -> dict[str, Any]:
+    """The probe comes while a message is read; the next response is whole."""
+    call = Call(Model(), attached=False)
+    async with call:
+        response = call.realtime.begin()
+        message = response.add(10)
+        await settle()
+        call.attach()
+        await settle()
+        message.feed(10)
+        message.finish()
+        response.add(10, done=True)
+        response.end()
+        await call.played()
+        await call.played()
+        response = call.realtime.begin()
+        response.add(10, done=True)
+        response.end()
+        await call.played()
+    return call.found()
+
+
 async def handed_over() -> dict[str, Any]:
     """Another agent takes over, with a model of its own, and then the recording is closed."""
     first, second = Model(), Model()
@@ -289,8 +316,7 @@ async def brought_context() -> dict[str, Any]:
 async def recorded() -> dict[str, Any]:
     """A whole call in a file."""
     folder = Path(tempfile.mkdtemp())
-    call = Call(Model())
-    call.taps.remove()
+    call = Call(Model(), attached=False)
     recording = probe.attach(call.session, folder / "call.jsonl")
     try:
         await interrupted_call(call)
@@ -353,6 +379,25 @@ async def found_in_the_stream() -> dict[str, Any]:
     loose.realtime.context.add_message(role="assistant", content=["…"], id="committed")
     loose.realtime.context.add_message(role="user", content=["…"], id="asked")
     loose.tap.speech_done("speech_0", monotonic_ns())
+    loose.tap.remove()
+    return loose.found()
+
+
+async def carried_over() -> dict[str, Any]:
+    """What a provider created and nobody heard is sent to the next one, out of the context of an
+    agent that holds a stand-in for it."""
+    loose = Loose()
+    loose.realtime.begin().add(3)
+    standing_in = llm.ChatContext.empty()
+    standing_in.add_message(role="assistant", content=["…"], id="r1-1")
+    standing_in.add_message(role="assistant", content=["…"], id="brought")
+    following = Model().session()
+    loose.session._activity = SimpleNamespace(
+        _rt_session=following, _agent=SimpleNamespace(_chat_ctx=standing_in)
+    )
+    loose.tap.beat()
+    await following.update_chat_ctx(standing_in)
+    loose.tap.speech_done("speech_1", monotonic_ns())
     loose.tap.remove()
     return loose.found()
 
@@ -565,11 +610,13 @@ SCENARIOS = {
         tap_fails,
         model_raises,
         detached_mid_response,
+        attached_mid_response,
         handed_over,
         brought_context,
         recorded,
         nobody_reads,
         found_in_the_stream,
+        carried_over,
         answers,
         streams_are_the_same,
         streams_fail_the_same,

@@ -31,6 +31,7 @@ UNPROBED = {
         "tap_fails",
         "model_raises",
         "detached_mid_response",
+        "attached_mid_response",
     ),
 }
 """Scenarios that also run without the probe, to compare."""

@@ -133,6 +133,14 @@ def test_detached_in_the_middle_of_a_message_it_leaves_nothing_and_says_nothing_
     assert values(pick(seen, "generation_counted"), "why", "read_samples") == [("detached", 4800)]
 
 
+def test_a_response_that_ran_before_the_probe_came_is_left_alone_and_the_next_is_whole() -> None:
+    seen = found("attached_mid_response")
+    assert seen["faults"] == []
+    assert values(pick(seen, "response_created"), "id") == [("r2",)]
+    assert sum(row["samples"] for row in pick(seen, "message_audio")) == 4800
+    assert values(pick(seen, "response_ended"), "response") == [(1,)]
+
+
 # -- responses and their messages --
 
 
@@ -307,6 +315,16 @@ def test_what_an_agent_brought_along_is_on_both_sides_and_nobodys_message() -> N
         assert ["brought", "assistant"] in looks[0]["added"]
         assert all("brought" not in row["removed"] for row in looks)
     assert values(pick(seen, "message_created"), "message") == [("r1-1",)]
+
+
+def test_what_no_one_heard_stays_the_providers_even_where_it_is_sent_to_the_next_one() -> None:
+    seen = found("carried_over")
+    assert values(pick(seen, "message_created"), "message", "by") == [("r1-1", "event")]
+    server = [row["added"] for row in pick(seen, "context_seen", side="server", session=2)]
+    assert server[0] == [["r1-1", "assistant"], ["brought", "assistant"]]
+    local = [row["added"] for row in pick(seen, "context_seen", side="local")]
+    assert [["brought", "assistant"]] in local
+    assert not any(["r1-1", "assistant"] in added for added in local)
 
 
 def test_a_context_that_is_sent_says_what_it_adds_and_removes() -> None:
