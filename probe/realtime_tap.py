@@ -101,11 +101,11 @@ class RealtimeTap:
     def release(self, tapped: _Tapped, reason: str) -> None:
         """Take one of them off."""
         at_ns = monotonic_ns()
+        self._taps.pop(id(tapped.realtime), None)
         tapped.remove()
         for response in tapped.live:
-            tapped.count(response, at_ns, "detached")
-        tapped.look_at_server(at_ns)
-        self._taps.pop(id(tapped.realtime), None)
+            self.attempt("count", tapped.count, response, at_ns, "detached")
+        self.attempt("context", tapped.look_at_server, at_ns)
         self.put(RealtimeUntapped(at_ns, tapped.number, reason))
 
     def remove(self) -> None:

@@ -23,7 +23,7 @@ from livekit.agents.utils import aio
 from livekit.agents.utils.aio.itertools import _ACloseable
 
 import probe
-from probe import compat
+from probe import compat, realtime_tap
 from probe.realtime_streams import watched
 from probe.realtime_tap import RealtimeTap
 from tests.realtime_harness import Model, generated
@@ -402,6 +402,31 @@ async def carried_over() -> dict[str, Any]:
     return loose.found()
 
 
+async def audio_in_time() -> dict[str, Any]:
+    """Thirty frames are read one every 20 ms of a clock of the test's own, then none."""
+    loose = Loose()
+    clock_ns = monotonic_ns()
+    realtime_tap.monotonic_ns = lambda: clock_ns  # type: ignore[attr-defined]
+    try:
+        response = loose.realtime.begin()
+        message = response.add(30)
+        generation = await anext(response.event.message_stream)
+        stream = aiter(generation.audio_stream)
+        for _ in range(30):
+            await anext(stream)
+            clock_ns += 20_000_000
+        read = message.sent
+        written = [sum(row["samples"] for row in told(loose.recorder, "message_audio"))]
+        loose.tap.beat()
+        clock_ns += 200_000_000
+        loose.tap.beat()
+        written.append(sum(row["samples"] for row in told(loose.recorder, "message_audio")))
+    finally:
+        realtime_tap.monotonic_ns = monotonic_ns  # type: ignore[attr-defined]
+    loose.tap.remove()
+    return loose.found(read=read, written=written)
+
+
 async def answers() -> dict[str, Any]:
     """Requests are answered in each of the orders a plugin may choose; one is cancelled."""
     loose = Loose()
@@ -617,6 +642,7 @@ SCENARIOS = {
         nobody_reads,
         found_in_the_stream,
         carried_over,
+        audio_in_time,
         answers,
         streams_are_the_same,
         streams_fail_the_same,

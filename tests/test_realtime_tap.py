@@ -195,6 +195,12 @@ def test_audio_read_is_told_first_frame_alone_then_in_runs() -> None:
         assert [row["ended"] for row in audio] == [False] * (len(audio) - 1) + [True]
 
 
+def test_audio_waits_200_ms_at_most_before_it_is_told() -> None:
+    seen = found("audio_in_time")
+    assert [row["frames"] for row in pick(seen, "message_audio")] == [1, 11, 11, 7]
+    assert seen["written"] == [23 * 480, seen["read"]]
+
+
 def test_audio_told_is_the_audio_that_reached_the_sink() -> None:
     for scenario in ("channels", "generators", "handle_interrupted"):
         read = sum(row["samples"] for row in told(scenario, "message_audio"))
