@@ -19,6 +19,7 @@ from probe.trace.events import (
     ContextSent,
     Event,
     Faulted,
+    MessageAudio,
     RealtimeTapped,
     RealtimeUntapped,
 )
@@ -387,6 +388,7 @@ def test_another_session_of_the_model_does_not_take_over_what_one_holds(tmp_path
     ghost = the(analysis, "ghost-message")
     assert "at the end of the trace" in ghost.message
     assert ghost.evidence.facts["next_response"] is None
+    assert ghost.severity == "warning"
 
 
 def test_what_the_next_session_is_given_does_not_come_back_to_the_one_before(
@@ -476,6 +478,18 @@ def test_audio_sent_after_the_truncation_is_told_from_a_wrong_position(tmp_path:
     assert off.evidence.facts["sent_ms"] == 290
     assert off.evidence.facts["sent_by_then_ms"] == 200
     assert "leak-after-verdict" in off.cause
+
+
+def test_a_truncation_of_audio_that_may_be_another_messages_is_not_judged(tmp_path: Path) -> None:
+    """Message 1 was read after the speech's audio had begun: whose that is can't be told."""
+    call = cut(to_ms=400)
+    call.events = [
+        replace(e, at_ns=at(4), until_ns=at(4.1)) if isinstance(e, MessageAudio) else e
+        for e in call.events
+    ]
+    analysis = call.analysis(tmp_path)
+    assert "m1" in unjudged(analysis)["truncation-off"]
+    assert "truncation-off" not in fired(analysis)
 
 
 def test_a_tighter_tolerance_is_kept_to(tmp_path: Path) -> None:

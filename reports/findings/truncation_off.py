@@ -7,18 +7,20 @@ from collections.abc import Iterator
 
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
 from reports.findings.conversation import Conversation, told
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import RealtimeMessage
 
 __all__ = ["RULE"]
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     conversation = Conversation(case)
     doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
     for message in case.realtime.messages if case.realtime is not None else ():
         sent_ms = message.sent_position_ms
         if sent_ms is None or any(case.segments[s - 1].partial for s in message.segments):
+            if message.truncated_to_ms is not None:
+                yield Unjudged(f"how much of message {message.id} was sent can't be told")
             continue
         held_ms = message.truncated_to_ms
         if held_ms is None:
