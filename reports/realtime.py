@@ -6,6 +6,7 @@ what was captured and sent of it comes from the segments that play it.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -130,6 +131,45 @@ class _Side:
         return None if self.looked_ns is None or self.looked_ns < since_ns else False
 
 
+@dataclass(slots=True)
+class _Played:
+    """What of the messages reached the sink and the wire."""
+
+    tapped: frozenset[str]
+    segments: dict[str, list[Segment]]
+    """Message to the segments that play it."""
+    nameless: set[str | None]
+    """Speeches with audio of which it can't be told whose it is."""
+
+    @classmethod
+    def of(cls, segments: Sequence[Segment], tapped: frozenset[str]) -> _Played:
+        named: dict[str, list[Segment]] = {}
+        nameless: set[str | None] = set()
+        for segment in segments:
+            if segment.message_id is None:
+                nameless.add(segment.speech_id)
+            else:
+                named.setdefault(segment.message_id, []).append(segment)
+        return cls(tapped, named, nameless)
+
+    def by(
+        self, message: _Message, speech: str | None
+    ) -> tuple[list[Segment], Amount | None, Amount | None]:
+        """Segments of a message, and what was captured and sent of it; ``None``: not tapped, or
+        its speech has audio that may be this message's."""
+        mine = self.segments.get(message.id, [])
+        doubtful = bool(self.nameless) if speech is None else speech in self.nameless
+        if doubtful and (message.pulled_ns is not None or message.audio):
+            return mine, None, None
+        captured = _amount([s.captured for s in mine], mine, "captured")
+        sent = _amount([s.sent for s in mine], mine, "pushed")
+        return (
+            mine,
+            captured if "captured" in self.tapped else None,
+            sent if "sent" in self.tapped else None,
+        )
+
+
 class RealtimeAccount:
     """The realtime events of a trace, sorted out once."""
 
@@ -144,6 +184,28 @@ class RealtimeAccount:
         """Speech to when it became interrupted."""
         for event in events:
             self._take(event)
+        self._messages_of: dict[int | None, list[_Message]] = {}
+        self._responses_of: dict[str | None, list[_Response]] = {}
+        self._cancels_of: dict[str | None, list[CancelSent]] = {}
+        self._cancels_on: dict[int, list[CancelSent]] = {}
+        self._begun: dict[str | None, list[tuple[int, str]]] = {}
+        self._index()
+
+    def _index(self) -> None:
+        """What is asked for once per response, speech or segment, so that it is found at once."""
+        for message in self.messages.values():
+            self._messages_of.setdefault(message.response, []).append(message)
+            if message.first_audio_ns is not None:
+                begun = self._begun.setdefault(self.speech_of(message), [])
+                begun.append((message.first_audio_ns, message.id))
+        for read in self._begun.values():
+            read.sort()
+        for response in self.responses.values():
+            self._responses_of.setdefault(response.created.speech, []).append(response)
+        for cancel in self.cancels:
+            self._cancels_of.setdefault(cancel.speech, []).append(cancel)
+            for number in set(cancel.hits):
+                self._cancels_on.setdefault(number, []).append(cancel)
 
     @property
     def seen(self) -> bool:
@@ -160,7 +222,9 @@ class RealtimeAccount:
         elif isinstance(event, ResponseEnded):
             self._end(event)
         elif isinstance(event, CancelSent):
-            self.cancels.append(event)
+            # The provider may never have heard of one that raised.
+            if event.end != "raised":
+                self.cancels.append(event)
         elif isinstance(event, ContextSeen):
             side = self.local if event.side == "local" else self._server(event.session)
             side.see(event)
@@ -186,7 +250,7 @@ class RealtimeAccount:
             self._message(event.message, event.at_ns).audio.append(event)
         elif isinstance(event, GenerationCounted):
             self._message(event.message, event.at_ns, event.response).counts.append(event)
-        elif isinstance(event, TruncateSent):
+        elif isinstance(event, TruncateSent) and event.end != "raised":
             self._message(event.message, event.at_ns).truncated = event
 
     def _message(self, name: str, at_ns: int, response: int | None = None) -> _Message:
@@ -213,21 +277,12 @@ class RealtimeAccount:
         response = self.responses.get(message.response or 0)
         return (None if response is None else response.created.speech) or message.speech
 
-    def _messages_of(self, response: int) -> list[_Message]:
-        return [m for m in self.messages.values() if m.response == response]
-
     def message_of_segment(self, speech: str | None, started_ns: int) -> str | None:
         """Message a segment plays: a speech plays its messages one after the other, so it is the
         one whose audio it began to read last. ``None``: it had read none."""
-        begun = [
-            (first_ns, message.id)
-            for message in self.messages.values()
-            if speech is not None
-            and (first_ns := message.first_audio_ns) is not None
-            and first_ns <= started_ns
-            and self.speech_of(message) == speech
-        ]
-        return max(begun)[1] if begun else None
+        begun = self._begun.get(speech, []) if speech is not None else []
+        nth = bisect_right(begun, started_ns, key=lambda read: read[0])
+        return begun[nth - 1][1] if nth else None
 
     # --- The account ------------------------------------------------------------------------------
 
@@ -244,7 +299,8 @@ class RealtimeAccount:
         if not self.seen:
             return None
         ordered = sorted(self.messages.values(), key=lambda m: m.seen_ns)
-        messages = tuple(self._message_result(each, segments, tapped) for each in ordered)
+        played = _Played.of(segments, tapped)
+        messages = tuple(self._message_result(each, played) for each in ordered)
         return Realtime(
             model=", ".join(dict.fromkeys(model for model in self.models if model)),
             responses=tuple(self._response_result(each) for each in self.responses.values()),
@@ -256,11 +312,9 @@ class RealtimeAccount:
             conversation=self._conversation(messages),
         )
 
-    def _message_result(
-        self, message: _Message, segments: Sequence[Segment], tapped: frozenset[str]
-    ) -> RealtimeMessage:
-        mine = [s for s in segments if s.message_id == message.id]
-        captured, sent = self._played(message, mine, segments, tapped)
+    def _message_result(self, message: _Message, played: _Played) -> RealtimeMessage:
+        speech = self.speech_of(message)
+        mine, captured, sent = played.by(message, speech)
         created = message.created
         truncated = message.truncated
         audio = [each for each in message.audio if each.frames]
@@ -268,7 +322,7 @@ class RealtimeAccount:
         return RealtimeMessage(
             id=message.id,
             response=message.response,
-            speech_id=self.speech_of(message),
+            speech_id=speech,
             created_ms=None if created is None else time_ms(created.at_ns),
             created_by=None if created is None else created.by,
             pulled_ms=instant_ms(message.pulled_ns),
@@ -287,27 +341,6 @@ class RealtimeAccount:
             in_history=self.local.knows(message.id, message.seen_ns),
         )
 
-    def _played(
-        self,
-        message: _Message,
-        mine: Sequence[Segment],
-        segments: Sequence[Segment],
-        tapped: frozenset[str],
-    ) -> tuple[Amount | None, Amount | None]:
-        """What was captured and sent of a message; ``None``: not tapped, or its speech has audio
-        that may be this message's and can't be told apart."""
-        speech = self.speech_of(message)
-        nameless = any(
-            s.message_id is None and (s.speech_id == speech or speech is None) for s in segments
-        )
-        untouched = message.pulled_ns is None and not message.audio
-        if nameless and not untouched:
-            return None, None
-        return (
-            _amount([s.captured for s in mine], mine, "captured") if "captured" in tapped else None,
-            _amount([s.sent for s in mine], mine, "pushed") if "sent" in tapped else None,
-        )
-
     def _server_of(self, message: _Message) -> _Side | None:
         """The server's side that should hold a message: of its response's session, where that is
         known and was looked at."""
@@ -319,8 +352,8 @@ class RealtimeAccount:
 
     def _response_result(self, response: _Response) -> Response:
         created = response.created
-        messages = self._messages_of(created.response)
-        hit = (c.at_ns for c in self.cancels if created.response in c.hits)
+        messages = self._messages_of.get(created.response, [])
+        cancels = self._cancels_on.get(created.response)
         return Response(
             number=created.response,
             id=created.id,
@@ -330,7 +363,7 @@ class RealtimeAccount:
             ended_ms=instant_ms(response.ended_ns),
             ended_by=None if response.ended is None else response.ended.by,
             cancelled=response.cancelled,
-            cancel_ms=instant_ms(next(hit, None)),
+            cancel_ms=time_ms(cancels[0].at_ns) if cancels else None,
             messages=tuple(message.id for message in messages),
             generated=_together(
                 [_sound(m.generated_samples, m.rates_hz) for m in messages]
@@ -343,7 +376,7 @@ class RealtimeAccount:
 
     def _stops(self) -> Iterable[GenerationStop]:
         for speech, at_ns in self.interrupts.items():
-            mine = [r for r in self.responses.values() if r.created.speech == speech]
+            mine = self._responses_of.get(speech)
             if mine:
                 yield self._stop(speech, at_ns, mine)
 
@@ -372,13 +405,12 @@ class RealtimeAccount:
     ) -> CancelSent | None:
         """The first cancel that goes with an interrupt, or an earlier one that was to stop a
         response which had not ended yet."""
-        numbers = {r.created.response for r in responses}
+        meant: list[CancelSent] = [*self._cancels_of.get(speech, ())]
+        for response in responses:
+            meant += self._cancels_on.get(response.created.response, ())
         going = {r.created.response for r in responses if not r.over_at(at_ns)}
-        for cancel in self.cancels:
-            if cancel.at_ns < at_ns - SAME_STEP_NS:
-                if going and going <= set(cancel.hits):
-                    return cancel
-            elif cancel.speech == speech or numbers & set(cancel.hits):
+        for cancel in sorted(meant, key=lambda cancel: cancel.at_ns):
+            if cancel.at_ns >= at_ns - SAME_STEP_NS or (going and going <= set(cancel.hits)):
                 return cancel
         return None
 
@@ -399,7 +431,7 @@ class RealtimeAccount:
 
     def _can_be_asked(self, response: _Response) -> bool:
         """Whether this plugin's streams say what lies in them unread."""
-        messages = self._messages_of(response.created.response)
+        messages = self._messages_of.get(response.created.response, ())
         counts = [count for message in messages for count in message.counts]
         return bool(counts) and all(count.unread_samples is not None for count in counts)
 
@@ -407,12 +439,13 @@ class RealtimeAccount:
         """Audio of a response generated after an interrupt; ``None``: it can't be known."""
         if response.over_at(at_ns):
             return _certain(0, ())
-        messages = self._messages_of(response.created.response)
+        messages = self._messages_of.get(response.created.response)
         if not messages:
             return _certain(0, ()) if _came_to_nothing(response) else None
+        askable = self._can_be_asked(response)
         sounds: list[Sound | None] = []
         for message in messages:
-            before = _generated_until(message, at_ns, self._can_be_asked(response))
+            before = _generated_until(message, at_ns, askable)
             total = message.generated_samples
             if before is None or total is None:
                 return None
@@ -426,8 +459,8 @@ class RealtimeAccount:
         servers = self.servers.values()
         roles = {item: role for side in (self.local, *servers) for item, role in side.roles.items()}
         order = list(dict.fromkeys(item for side in servers for item in side.roles))
-        _interleave(order, list(self.local.roles))
-        _interleave(order, [message.id for message in messages])
+        order = _interleaved(order, self.local.roles)
+        order = _interleaved(order, [message.id for message in messages])
         looked = any(side.looked_ns is not None for side in servers)
         rows = []
         for item in order:
@@ -545,15 +578,20 @@ def _amount(
     return Amount(sum(part.frames for part in known), samples, samples_ms(samples, rates))
 
 
-def _interleave(order: list[str], more: Sequence[str]) -> None:
-    """Puts what is missing in ``order`` behind that which it follows in ``more``."""
-    at = 0
+def _interleaved(order: Sequence[str], more: Iterable[str]) -> list[str]:
+    """``order`` with what only ``more`` has, each behind that which it follows there."""
+    known = set(order)
+    behind: dict[str | None, list[str]] = {}
+    last: str | None = None
     for item in more:
-        if item in order:
-            at = order.index(item) + 1
+        if item in known:
+            last = item
         else:
-            order.insert(at, item)
-            at += 1
+            behind.setdefault(last, []).append(item)
+    return [
+        *behind.get(None, ()),
+        *(each for item in order for each in (item, *behind.get(item, ()))),
+    ]
 
 
 def _difference(server: bool | None, local: bool | None) -> str:

@@ -370,7 +370,7 @@ class RealtimeMessage:
     sent: Amount | None
     """``None`` as at ``captured``."""
     truncated_to_ms: float | None
-    """Position it was truncated at last; ``None``: it was not."""
+    """Position it was truncated at last; ``None``: it was not, or the call raised."""
     truncated_ms: float | None
     """When."""
     sent_position_ms: float | None
@@ -403,7 +403,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """A cancel sent to a realtime model."""
+    """A cancel sent to a realtime model. A call that raised is none."""
 
     at_ms: float
     speech_id: str | None

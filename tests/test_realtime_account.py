@@ -23,6 +23,7 @@ from probe.trace.events import (
     ResponseCreated,
     ResponseEnded,
     SpeechCommitted,
+    TruncateSent,
 )
 from reports.results import Analysis, GenerationStop, Realtime, RealtimeMessage, Sound
 from tests.realtime_traces import Provider
@@ -402,6 +403,20 @@ def test_a_late_cancel_shows_whose_response_it_hit(tmp_path: Path) -> None:
     assert found.cancel_after_end_ms > 30
     assert realtime.responses[1].cancel_ms == found.cancel_ms
     assert realtime.responses[0].cancel_ms is None
+
+
+def test_a_call_that_raised_told_the_provider_nothing(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.cancel(end="raised")
+    provider.sim.happens(TruncateSent, 1, "m1", 200, "raised")
+    provider.sim.tick(3)
+    provider.end()
+    realtime = account(tmp_path, provider.finish())
+    assert realtime.cancels == ()
+    assert stop(realtime).cancel_ms is None
+    assert realtime.responses[0].cancel_ms is None
+    assert message(realtime, "m1").truncated_to_ms is None
 
 
 def test_a_cancel_just_before_the_interrupt_belongs_to_it(tmp_path: Path) -> None:
