@@ -282,7 +282,8 @@ class Call:
         """The agent was told of a response: which speech is it?"""
         speech = self.session.current_speech if response.asked else self._speeches[-1]
         if speech is not None:
-            self._responses[speech.id] = response
+            # Only what a speech began with: the session may take no notice of a later one.
+            self._responses.setdefault(speech.id, response)
         self._signals.notify()
 
     def _on_close(self, event: Any) -> None:

@@ -192,8 +192,9 @@ class Axes:
     """What is varied from run to run."""
 
     pacing: Pacing = "burst"
-    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays; ``stalled``:
-    all at once up to the barge-in's place, then nothing until the call has dealt with it."""
+    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays, a realtime model
+    `RealtimeOptions.speed` times as fast; ``stalled``: all at once up to the barge-in's place, then
+    nothing until the call has dealt with it."""
     frame_ms: float = 20.0
     """Length of the frames the TTS delivers."""
     rate_hz: int = SOURCE_RATE_HZ
@@ -402,6 +403,10 @@ _MODEL_BESIDE_VAD: Final = replace(_OPTIONS, interruption_model=True, backchanne
 
 _REALTIME: Final = Axes(pacing="realtime")
 """With the other pacings the server has generated all of a reply before it can be interrupted."""
+_FAST: Final = (
+    "the model generates four times as fast as it plays; with the pacing burst it has generated "
+    "all of the reply before the interruption, and there is nothing to cancel"
+)
 
 _ALL: Final = (
     Scenario(
@@ -621,8 +626,12 @@ _ALL: Final = (
         ),
         healthy="the second message is on neither side; the response is cancelled in time",
         expect=(
+            "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
             "control.whole",
         ),
+        note="the model generates half again as fast as it plays, so the second is under way",
         options=_OPTIONS,
         axes=replace(_REALTIME, reply_ms=3000),  # whole blocks: no tail stays in the source
         realtime=RealtimeOptions(speed=1.5),
@@ -640,8 +649,11 @@ _ALL: Final = (
         ),
         expect=(
             "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
             "control.whole",
         ),
+        note=_FAST,
         options=_OPTIONS,
         axes=replace(_REALTIME, reply_ms=5995),
         realtime=RealtimeOptions(messages=(1, 3)),
@@ -655,6 +667,9 @@ _ALL: Final = (
         summary="the caller speaks before the first frame of a reply whose message already exists",
         healthy="the message is on neither side; the response is cancelled in time",
         expect=(
+            "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
             "control.whole",
         ),
         options=_OPTIONS,
@@ -678,8 +693,11 @@ _ALL: Final = (
         ),
         expect=(
             "kind == programmatic",
+            "conversation.same",
+            "no cancel-missing",
             "control.whole",
         ),
+        note=_FAST,
         options=_OPTIONS,
         axes=replace(_REALTIME, reply_ms=5995),
         realtime=RealtimeOptions(messages=(1, 3), in_task=True),
@@ -697,6 +715,8 @@ _ALL: Final = (
         healthy="no cancel is sent, it would hit the next response; the next reply arrives whole",
         expect=(
             "kind == programmatic",
+            "conversation.same",
+            "no cancel-misdirected",
             "control.whole",
         ),
         options=_OPTIONS,
@@ -714,6 +734,7 @@ _ALL: Final = (
         expect=(
             "barge_ins == 0",
             "swallowed == 0",
+            "conversation.same",
             "control.whole",
         ),
         options=_OPTIONS,

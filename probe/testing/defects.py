@@ -1,4 +1,5 @@
-"""What provokes each rule: the call, and the sink or the framework with just that defect.
+"""What provokes each rule: the call, and the sink, the framework or the realtime model with just
+that defect.
 
 Descriptions only: nothing in here loads livekit. `tests` of this project run all of them, and so
 can whoever wants to see what a finding looks like:
