@@ -14,6 +14,7 @@ from probe.trace.events import (
     CancelSent,
     ContextSeen,
     Event,
+    FrameCaptured,
     GenerationCounted,
     InterruptCalled,
     MessageAudio,
@@ -152,6 +153,46 @@ def test_a_segment_plays_the_message_its_speech_began_to_read_last(tmp_path: Pat
         "m2": ((2,), 4800),
         "other": ((3,), 1200),
     }
+
+
+def test_what_was_read_last_is_played_in_whatever_order_it_was_created(tmp_path: Path) -> None:
+    provider = Provider()
+    provider.respond()
+    provider.create("m1")
+    provider.create("m2")
+    provider.play("m2", 2400, last=True)
+    provider.sim.flush()
+    provider.play("m1", 2400, last=True)
+    provider.sim.tick(30)
+    analysis = analysed(tmp_path, provider.finish())
+    assert [s.message_id for s in analysis.segments] == ["m2", "m1"]
+
+
+def test_a_frame_is_of_the_message_read_at_that_very_instant(tmp_path: Path) -> None:
+    events = [
+        *taps(),
+        RealtimeTapped(0, 1),
+        ResponseCreated(1, 1, 1, speech="s1"),
+        MessageCreated(2, "m1", 1),
+        MessageAudio(10, 10, "m1", 1, 480, RATE),
+        FrameCaptured(10, 1, 0, 480, RATE, 1, "s1", "returned", 11),
+    ]
+    analysis = analysed(tmp_path, events)
+    assert [s.message_id for s in analysis.segments] == ["m1"]
+
+
+def test_audio_that_code_feeds_the_sink_is_of_no_message(tmp_path: Path) -> None:
+    """Nor is what was sent of a message known that nobody is known to play."""
+    provider = Provider()
+    provider.respond(None)
+    provider.create("m1")
+    provider.play("m1", 4800, last=True)
+    provider.sim.tick(30)
+    analysis = analysed(tmp_path, provider.finish())
+    assert [(s.speech_id, s.message_id) for s in analysis.segments] == [(None, None)]
+    assert analysis.realtime is not None
+    found = message(analysis.realtime, "m1")
+    assert (found.captured, found.sent, found.segments) == (None, None, ())
 
 
 def test_audio_of_another_speech_does_not_name_a_segment(tmp_path: Path) -> None:
@@ -439,6 +480,19 @@ def test_a_cancel_that_nobody_asked_for_by_name_is_known_by_what_it_hit(tmp_path
     provider.end()
     found = stop(account(tmp_path, provider.finish()))
     assert found.cancel_after_interrupt_ms == pytest.approx(20, abs=0.1)
+
+
+def test_the_first_of_several_cancels_is_the_one_that_counts(tmp_path: Path) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.sim.tick(1)
+    provider.cancel(None)
+    provider.sim.tick(1)
+    provider.end()
+    provider.cancel("s1")
+    realtime = account(tmp_path, provider.finish())
+    assert len(realtime.cancels) == 2
+    assert stop(realtime).cancel_after_interrupt_ms == pytest.approx(10, abs=0.1)
 
 
 def test_a_response_that_came_after_the_cancel_has_no_part_in_when_it_was_sent(
@@ -854,6 +908,26 @@ def test_the_story_of_a_barge_in_tells_what_the_model_was_told(tmp_path: Path) -
     ]
     times = [moment.at_ms for moment in barge_in.story]
     assert times == sorted(times)
+
+
+def test_only_the_barge_in_that_committed_tells_of_the_cancel(tmp_path: Path) -> None:
+    """The first one only paused the speech, which went on."""
+    provider = Provider()
+    provider.respond()
+    provider.create("m1")
+    provider.play("m1", 24_000)
+    provider.sim.tick(10)
+    for step in (provider.sim.pause, provider.sim.resume):
+        provider.sim.user(step == provider.sim.pause)
+        step()
+        provider.sim.tick(5)
+    provider.interrupt()
+    provider.cancel()
+    provider.sim.clear()
+    provider.end()
+    barge_ins = analysed(tmp_path, provider.finish()).barge_ins
+    told = [any("cancel" in moment.event for moment in b.story) for b in barge_ins]
+    assert [b.commit_ms is not None for b in barge_ins] == told == [False, True]
 
 
 def test_a_response_that_was_over_before_is_not_in_the_story(tmp_path: Path) -> None:
