@@ -132,6 +132,7 @@ async def edits() -> dict[str, Any]:
         "truncated": truncated.content,
         "untouched": untouched,
         "after_second": bench.ids()[:2],
+        "added": [added.item.id for added in bench.of("remote_item_added")][:3],
         "heard": [each.transcript for each in bench.of("input_audio_transcription_completed")],
         "calls": bench.model.calls,
     }

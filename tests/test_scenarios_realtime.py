@@ -144,6 +144,7 @@ def test_the_servers_conversation_is_what_it_was_last_told(model: Any) -> None:
     assert edits["after_first"] == ["hello"]
     assert edits["truncated"] == ["This"]
     assert edits["after_second"] == ["hello", "again"]
+    assert edits["added"] == ["hello", "message_1", "again"]
 
 
 def test_what_is_handed_out_of_the_conversation_is_a_copy(model: Any) -> None:
