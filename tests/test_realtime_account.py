@@ -195,6 +195,17 @@ def test_audio_that_code_feeds_the_sink_is_of_no_message(tmp_path: Path) -> None
     assert (found.captured, found.sent, found.segments) == (None, None, ())
 
 
+def test_a_message_nobody_is_known_to_play_may_be_in_any_nameless_audio(tmp_path: Path) -> None:
+    provider = Provider()
+    provider.respond(None)
+    provider.create("m1")
+    provider.pull("m1")
+    provider.sim.capture(4800, "other")
+    provider.sim.tick(30)
+    found = message(account(tmp_path, provider.finish()), "m1")
+    assert (found.captured, found.sent) == (None, None)
+
+
 def test_audio_of_another_speech_does_not_name_a_segment(tmp_path: Path) -> None:
     """The next response's audio is read while the first message is still being played."""
     provider = Provider()
