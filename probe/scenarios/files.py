@@ -39,7 +39,8 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     speed = 4.0                     # how much faster than it plays it is generated (`realtime`)
     cancel_ms = 30                  # how long after a cancel the response ends
     streams = "channel"             # channel, generator
-    detects_turns = true            # whether the model's server hears the caller
+    detects_turns = true            # whether the model's server hears the caller; false: the
+                                    # session's VAD, which pauses before it interrupts
     in_task = false                 # whether the reply is given inside an agent task
 
     [[steps]]                       # one after the other; `probe.scenarios.catalogue.STEPS`

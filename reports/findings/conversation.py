@@ -7,6 +7,7 @@ before that hurt nobody, and what is removed later, such as old turns, was not l
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
@@ -61,7 +62,15 @@ class Conversation:
 
     def __init__(self, case: Case) -> None:
         self._case = case
-        self._looks = [e for e in case.trace.events if isinstance(e, ContextSeen)]
+        self._naming: dict[str, list[ContextSeen]] = {}
+        self._looked_ns: dict[tuple[str, int | None], list[int]] = {}
+        for look in case.trace.events:
+            if not isinstance(look, ContextSeen):
+                continue
+            for session in {look.session, None}:
+                self._looked_ns.setdefault((look.side, session), []).append(look.at_ns)
+            for item in dict.fromkeys((*(item for item, _ in look.added), *look.removed)):
+                self._naming.setdefault(item, []).append(look)
         self._contexts = [e for e in case.trace.events if isinstance(e, ContextSent)]
         self._created = [e for e in case.trace.events if isinstance(e, ResponseCreated)]
         self._session = {e.response: e.session for e in self._created}
@@ -94,19 +103,18 @@ class Conversation:
         )
         until = FOREVER if following is None else following.at_ns + LOOK_NS
         since = 0 if message.created_ms is None else at_ns(message.created_ms)
-        sides: dict[str, bool | None] = {"server": None, "local": None}
+        there = {"server": False, "local": False}
         was_on_both = False
-        for look in self._looks:
+        for look in self._naming.get(message.id, ()):
             other = look.side == "server" and session is not None and look.session != session
             if look.at_ns > until or other:
                 continue
-            added = any(item == message.id for item, _ in look.added)
-            if added or (sides[look.side] and message.id not in look.removed):
-                sides[look.side] = True
-            else:
-                # A look from before there was anything to see says nothing.
-                sides[look.side] = False if look.at_ns >= since else None
-            was_on_both |= bool(sides["server"] and sides["local"])
+            there[look.side] = any(item == message.id for item, _ in look.added)
+            was_on_both |= all(there.values())
+        sides = {
+            side: held or (False if self._looked(side, session, since, until) else None)
+            for side, held in there.items()
+        }
         return Held(
             at_ns=self._case.trace.last_ns if following is None else following.at_ns,
             over_ns=over,
@@ -115,6 +123,12 @@ class Conversation:
             was_on_both=was_on_both,
             next_response=None if following is None else following.response,
         )
+
+    def _looked(self, side: str, session: int | None, since_ns: int, until_ns: int) -> bool:
+        """Whether anybody looked at a side in that time; before there was anything to see, a look
+        says nothing."""
+        looks = self._looked_ns.get((side, session if side == "server" else None), [])
+        return bisect_left(looks, since_ns) < bisect_right(looks, until_ns)
 
     def kept_by(self, message: RealtimeMessage, until_ns: int) -> ContextSent | None:
         """The last context that was sent between the interrupt of a message's speech and an
