@@ -31,6 +31,7 @@ from probe.scenarios.files import from_document, to_document
 from probe.scenarios.releases import require_livekit
 
 if TYPE_CHECKING:
+    from probe.scenarios.call import ModelFactory
     from probe.scenarios.sinks import Driver, SinkFactory
 
 START_LIMIT_S: Final = 60.0
@@ -62,6 +63,7 @@ async def run_call(
     *,
     sink: SinkFactory | str | None = None,
     driver: Driver | str | None = None,
+    model: ModelFactory | str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
 ) -> Path:
@@ -74,6 +76,8 @@ async def run_call(
             ``module:attribute`` of what does; ``None``: the framework's room output. See
             `probe.scenarios.sinks.SinkFactory`.
         driver: stands between the session and its sink; see `probe.scenarios.sinks.Driver`.
+        model: makes the realtime model of a scenario that has one, from what
+            `probe.scenarios.realtime.ScriptedModel` takes, which is what it is by default.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
 
@@ -83,14 +87,14 @@ async def run_call(
     from probe.scenarios.call import Call
     from probe.scenarios.sinks import named
 
-    made = {"sink": sink, "driver": driver}
+    made: dict[str, Any] = {"sink": sink, "driver": driver, "model": model}
     header = _header(scenario)
     for name, maker in made.items():
         if isinstance(maker, str):
             made[name] = named(maker, name)
         if maker is not None:
             header[name] = maker if isinstance(maker, str) else _name_of(maker)
-    call = Call(scenario, sink=made["sink"], driver=made["driver"], progress=progress)  # type: ignore[arg-type]  # resolved above
+    call = Call(scenario, **made, progress=progress)
     recording = probe.attach(call.session, path, run=header)
     try:
         if started is not None:
@@ -129,7 +133,8 @@ def limit_s(scenario: Scenario) -> float:
     """After how many seconds a call of this scenario is taken for hung."""
     axes = scenario.axes
     waits_ms = sum(step.ms or 0 for step in scenario.script)
-    replies_ms = (scenario.replies + 1) * (axes.reply_ms + axes.close_ms)
+    speed = 1.0 if scenario.realtime is None else min(scenario.realtime.speed, 1.0)
+    replies_ms = (scenario.replies + 1) * (axes.reply_ms / speed + axes.close_ms)
     timeout_s = scenario.options.false_interruption_timeout_s or 0.0
     return START_LIMIT_S + timeout_s + (replies_ms + waits_ms) / 1000
 
@@ -142,6 +147,7 @@ def run_in_child(
     command: Sequence[str] | None = None,
     sink: str | None = None,
     driver: str | None = None,
+    model: str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
     stop: threading.Event | None = None,
@@ -158,6 +164,7 @@ def run_in_child(
         sink: ``module:attribute`` of what makes the session's sinks, see `run_call`. The child
             imports it, from the working directory as well.
         driver: ``module:attribute`` of what stands between the session and its sink.
+        model: ``module:attribute`` of what makes the realtime model.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
         stop: set by another thread, ends the call early as Ctrl-C does.
@@ -176,6 +183,7 @@ def run_in_child(
         "trace": str(directory.resolve() / f"{scenario.name}.jsonl"),
         "sink": sink,
         "driver": driver,
+        "model": model,
     }
     if command is None:
         command = [python, "-m", "probe.scenarios", "--json-spec", "-"]
@@ -338,6 +346,7 @@ def serve(specification: dict[str, Any]) -> None:
                     Path(specification["trace"]),
                     sink=specification.get("sink"),
                     driver=specification.get("driver"),
+                    model=specification.get("model"),
                     progress=lambda step: _say(step=step),
                     started=started,
                 )
