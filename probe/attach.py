@@ -275,6 +275,7 @@ class SessionTaps:
         """
         from probe import compat
         from probe.heartbeat import Heartbeat
+        from probe.realtime_tap import RealtimeTap
         from probe.session_tap import SessionTap
 
         def put_safely(record: Any) -> None:
@@ -298,9 +299,15 @@ class SessionTaps:
         self._queue = queue
         self._put_frame = put if queue is None else queue.append
         self._full = False
-        self._heartbeat = Heartbeat(put_safely, on_beat=self._look_for_room)
+        self._heartbeat = Heartbeat(put_safely, on_beat=self._beat)
+        self._realtime = RealtimeTap(session, put_safely, fault)
         self._session_tap = SessionTap(
-            session, put_safely, fault, on_event=self._occasion, on_close=on_close
+            session,
+            put_safely,
+            fault,
+            on_event=self._occasion,
+            on_close=on_close,
+            listener=self._realtime,
         )
 
     # -- on and off --
@@ -348,6 +355,7 @@ class SessionTaps:
                 self._restore_output,
                 self._remove_hook,
                 self._retire_probes,
+                self._realtime.remove,
                 self._session_tap.remove,
                 self._heartbeat.stop,
             ):
@@ -381,6 +389,10 @@ class SessionTaps:
     def _failed(self, where: str, error: BaseException) -> None:
         self._fault("tap_raised", f"{where}: {type(error).__name__}")
 
+    def _beat(self) -> None:
+        self._look_for_room()
+        self._realtime.beat()
+
     def _look_for_room(self) -> None:
         """Where the writer is stuck and the queue full, have `put` turn frames away and count."""
         full = self._queue is not None and len(self._queue) >= _FULL
@@ -398,6 +410,7 @@ class SessionTaps:
         except RuntimeError:
             return
         self._heartbeat.start(loop)
+        self._realtime.look()
         probe = self._probe
         if probe is not None and not self._removed:
             self._sources.follow(probe.next_in_chain)

@@ -6,18 +6,22 @@ raise, so that an unknown release is tapped as far as it can be.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import inspect
 import platform
 import re
 import sys
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterator, Sequence
 from importlib import metadata
 from types import FrameType
 from typing import Any, get_args
 
 from livekit import rtc
 from livekit.agents import AgentSession
+from livekit.agents.utils import aio
+from livekit.agents.voice import agent_activity
 from livekit.agents.voice import events as voice_events
 from livekit.agents.voice.io import AudioOutput
 from livekit.agents.voice.speech_handle import SpeechHandle
@@ -25,19 +29,29 @@ from livekit.agents.voice.speech_handle import SpeechHandle
 from probe.trace.events import InterruptedBy
 
 __all__ = [
+    "agent_items",
+    "asking_speech",
     "chain",
     "commit_future",
+    "ends_stream",
     "find_source",
     "interrupted_by",
     "interruption_options",
     "is_session",
+    "local_items",
     "missing",
     "output_is_tappable",
     "queue_ms",
+    "realtime_session",
+    "realtime_traits",
+    "result_of",
     "running_speeches",
     "runtime",
+    "server_items",
     "speaking",
     "started",
+    "stream_closed",
+    "unread",
 ]
 
 _LONGEST_CHAIN = 64
@@ -243,6 +257,110 @@ def interrupted_by(kwargs: dict[str, Any], depth: int = 1) -> InterruptedBy | No
             return "programmatic"
         frame = frame.f_back
     return "programmatic"
+
+
+# -- realtime models --
+
+
+def realtime_session(session: Any) -> Any:
+    """The session of the realtime model that the current agent speaks through, or None."""
+    return _attribute(_attribute(session, "_activity"), "_rt_session")
+
+
+def realtime_traits(realtime: Any) -> dict[str, Any]:
+    """Model and abilities of a realtime session, with the fields of `RealtimeTapped`; what this
+    release does not say is left out."""
+    model = _attribute(realtime, "realtime_model")
+    abilities = _attribute(realtime, "capabilities") or _attribute(model, "capabilities")
+    found: dict[str, Any] = {"model": str(_attribute(model, "label") or "")}
+    for key, name in (
+        ("can_truncate", "message_truncation"),
+        ("can_edit_context", "mutable_chat_context"),
+        ("detects_turns", "turn_detection"),
+    ):
+        value = _attribute(abilities, name)
+        if isinstance(value, bool):
+            found[key] = value
+    return found
+
+
+def server_items(realtime: Any) -> list[tuple[str, str]] | None:
+    """The conversation as the provider holds it: id and role of each message, id and kind of each
+    other item, in its order. None where it can't be read. Costs as much as the conversation is
+    long."""
+    return _items(_attribute(realtime, "chat_ctx"))
+
+
+def local_items(session: Any) -> list[tuple[str, str]] | None:
+    """The conversation as the session's history has it, like `server_items`."""
+    return _items(_attribute(session, "history"))
+
+
+def agent_items(session: Any) -> list[tuple[str, str]] | None:
+    """The context of the agent that is in charge, like `server_items`; None where none is. It holds
+    what the agent brought along, and may hold stand-ins for what the provider created."""
+    agent = _attribute(_attribute(session, "_activity"), "_agent")
+    return _items(_attribute(agent, "_chat_ctx"))
+
+
+def _items(context: Any) -> list[tuple[str, str]] | None:
+    items = _attribute(context, "items")
+    if items is None:
+        return None
+    return [
+        (str(item.id), str(getattr(item, "role", None) or getattr(item, "type", "")))
+        for item in list(items)
+    ]
+
+
+_ASKING: Any = getattr(agent_activity, "_SpeechHandleContextVar", None)
+
+
+def asking_speech(session: Any) -> str | None:
+    """Id of the speech whose task runs now, else of the current speech; None: there is neither."""
+    handle = None if _ASKING is None else _ASKING.get(None)
+    if handle is not None:
+        try:
+            running = asyncio.current_task()
+        except RuntimeError:
+            running = None
+        # tasks of other speeches, and the user's own, inherit the variable
+        if running is None or running not in (_attribute(handle, "_tasks") or ()):
+            handle = None
+    if handle is None:
+        handle = _attribute(session, "current_speech")
+    return None if handle is None else str(handle.id)
+
+
+def unread(stream: Any) -> Sequence[Any] | None:
+    """What lies in a stream, live and not to be touched; None where that can't be looked at."""
+    queue = _attribute(stream, "_queue")
+    return queue if isinstance(queue, (deque, list)) else None
+
+
+def stream_closed(stream: Any) -> bool | None:
+    """Whether nothing more comes into a stream; None where it can't be asked."""
+    closed = _attribute(stream, "closed")
+    return closed if isinstance(closed, bool) else None
+
+
+_ENDS: tuple[type[BaseException], ...] = (
+    StopAsyncIteration,
+    *(cls for cls in [getattr(aio, "ChanClosed", None)] if cls is not None),
+)
+
+
+def ends_stream(error: BaseException) -> bool:
+    """Whether this is how a stream says that it has ended."""
+    return isinstance(error, _ENDS)
+
+
+def result_of(future: Any) -> Any:
+    """The result of a future that has one, else None. Its exception is left unseen, so that asyncio
+    still complains where nobody else looks at it."""
+    if not future.done() or future.cancelled() or _attribute(future, "_exception") is not None:
+        return None
+    return future.result()
 
 
 # -- options --

@@ -6,7 +6,7 @@ the session; there a failure becomes a fault in the trace.
 
 from __future__ import annotations
 
-__all__ = ["ProbeError", "ScenarioError", "TraceError", "UsageError"]
+__all__ = ["BuildError", "ProbeError", "ScenarioError", "TraceError", "UsageError"]
 
 
 class ProbeError(Exception):
@@ -21,6 +21,10 @@ class TraceError(ProbeError):
 
 class ScenarioError(ProbeError):
     """A scripted call is described wrongly, or did not come to its end."""
+
+
+class BuildError(ProbeError):
+    """A build can't be found or installed; the message says which and why."""
 
 
 class UsageError(ProbeError):

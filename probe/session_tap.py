@@ -11,7 +11,7 @@ import asyncio
 import functools
 from collections.abc import Callable
 from time import monotonic_ns
-from typing import Any
+from typing import Any, Protocol
 
 from probe import compat
 from probe.patches import InstancePatch
@@ -29,7 +29,7 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 
-__all__ = ["SessionTap"]
+__all__ = ["SessionTap", "SpeechListener"]
 
 Put = Callable[[Any], None]
 Fault = Callable[[str, str], None]
@@ -37,6 +37,19 @@ Fault = Callable[[str, str], None]
 
 def _nothing() -> None:
     return None
+
+
+class SpeechListener(Protocol):
+    """Another tap that has to know what becomes of speeches, at the moment it happens."""
+
+    def speech_created(self, speech: str) -> None:
+        """The session made a speech."""
+
+    def speech_committed(self, speech: str, at_ns: int) -> None:
+        """A speech became interrupted at ``at_ns``; its event is written next."""
+
+    def speech_done(self, speech: str, at_ns: int) -> None:
+        """A speech is done; its event was written."""
 
 
 class SessionTap:
@@ -50,15 +63,17 @@ class SessionTap:
         *,
         on_event: Callable[[], None] = _nothing,
         on_close: Callable[[], None] = _nothing,
+        listener: SpeechListener | None = None,
     ) -> None:
         """``on_event`` is called at every event, on the session's loop, outside any capture;
-        ``on_close`` when the session has closed."""
+        ``on_close`` when the session has closed; ``listener`` hears of speeches."""
         self._session = session
         self._speaking = compat.speaking(session)
         self._put = put
         self._fault = fault
         self._on_event = on_event
         self._on_close = on_close
+        self._listener = listener
         self._listeners: list[tuple[str, Callable[[Any], None]]] = []
         self._watches: dict[int, _Watch] = {}
         self._options: dict[str, Any] = {}
@@ -134,11 +149,13 @@ class SessionTap:
             )
         )
         self._watch(handle)
+        if self._listener is not None:
+            self._listener.speech_created(handle.id)
 
     def _watch(self, handle: Any) -> None:
         if id(handle) in self._watches:
             return
-        watch = _Watch(handle, self._put, self._fault, self._forget)
+        watch = _Watch(handle, self._put, self._fault, self._forget, self._listener)
         self._watches[id(handle)] = watch
         watch.install()
 
@@ -206,11 +223,19 @@ def _stamp(event: Any) -> float | None:
 class _Watch:
     """One speech: who asks it to stop, when it becomes interrupted, when it is done."""
 
-    def __init__(self, handle: Any, put: Put, fault: Fault, forget: Callable[[Any], None]) -> None:
+    def __init__(
+        self,
+        handle: Any,
+        put: Put,
+        fault: Fault,
+        forget: Callable[[Any], None],
+        listener: SpeechListener | None,
+    ) -> None:
         self._handle = handle
         self._put = put
         self._fault = fault
         self._forget = forget
+        self._listener = listener
         self._patches: list[InstancePatch] = []
         self._removed = False
         self._committed = False
@@ -300,6 +325,8 @@ class _Watch:
         if self._committed or self._removed:
             return
         self._committed = True
+        if self._listener is not None:
+            self._listener.speech_committed(self._handle.id, at_ns)
         self._put(SpeechCommitted(at_ns, self._handle.id))
 
     def _done(self, handle: Any = None) -> None:
@@ -311,6 +338,8 @@ class _Watch:
             if interrupted:
                 self._commit(at_ns)
             self._put(SpeechDone(at_ns, self._handle.id, interrupted))
+            if self._listener is not None:
+                self._listener.speech_done(self._handle.id, at_ns)
             # not now: older releases are iterating over their callbacks
             asyncio.get_running_loop().call_soon(self._forget, self._handle)
         except Exception as error:

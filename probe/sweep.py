@@ -6,15 +6,17 @@ The engine of `sinkprobe sweep`. It plans and runs; what the traces say is for w
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from probe.errors import ProbeError, ScenarioError
 from probe.scenarios.catalogue import Axes, Scenario
@@ -25,10 +27,40 @@ __all__ = ["INSTALLED", "Build", "Call", "Cell", "Done", "LeftOut", "Plan", "cal
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """Something to try the calls on: an interpreter whose livekit-agents is the build."""
+    """Something to try the calls on: an installation of LiveKit Agents.
 
-    name: str
+    Two builds are the same if what runs the calls is the same and has the same label.
+    """
+
+    label: str
+    """As the user named it, or the release: ``livekit-agents 1.6.5``."""
     python: str = sys.executable
+    """The interpreter whose livekit-agents is the build. Of no use to a Node build."""
+    runtime: Literal["python", "node"] = "python"
+    home: Path | None = None
+    """Of a Node build: the folder whose ``node_modules`` holds ``@livekit/agents``."""
+    installed: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Package to version; empty where nobody looked."""
+    as_of: str | None = field(default=None, compare=False)
+    """UTC. No dependency is newer; ``None``: they are whatever is there."""
+    source: str | None = field(default=None, compare=False)
+    """Of sources: the folder or the repository, with the commit. ``None``: a release."""
+
+    @property
+    def folder(self) -> str:
+        """What its traces' folder is called. Unlike that of any build with another label."""
+        plain = re.sub(r"[^\w.+=<>~!@^-]+", "-", self.label).strip(".-")
+        if plain == self.label:
+            return plain
+        return f"{plain}-{sha256(self.label.encode()).hexdigest()[:6]}"
+
+    @property
+    def command(self) -> list[str] | None:
+        """What runs a call on it; ``None``: `probe.scenarios` under its interpreter."""
+        if self.runtime == "python" or self.home is None:
+            return None
+        script = Path(__file__).with_name("node") / "run.mjs"
+        return ["node", str(script), "--home", str(self.home), "--json-spec", "-"]
 
 
 INSTALLED: Final = Build("installed")
@@ -53,7 +85,7 @@ class Cell:
             for field in fields(Axes)
             if (value := getattr(self.axes, field.name)) != field.default
         ]
-        return Path(self.build.name, self.scenario.name, "_".join(told) or "as-it-comes")
+        return Path(self.build.folder, self.scenario.name, "_".join(told) or "as-it-comes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +131,13 @@ class RunsCall(Protocol):
     """What makes one call; `run_in_child`."""
 
     def __call__(
-        self, scenario: Scenario, directory: Path, *, python: str, stop: threading.Event
+        self,
+        scenario: Scenario,
+        directory: Path,
+        *,
+        python: str,
+        command: Sequence[str] | None,
+        stop: threading.Event,
     ) -> Outcome: ...
 
 
@@ -192,7 +230,14 @@ def _make(one: Call, directory: Path, call: RunsCall, stop: threading.Event) -> 
     error = ""
     try:
         scenario, build = one.cell.scenario, one.cell.build
-        trace = call(scenario, directory / one.cell.folder, python=build.python, stop=stop).trace
+        outcome = call(
+            scenario,
+            directory / one.cell.folder,
+            python=build.python,
+            command=build.command,
+            stop=stop,
+        )
+        trace = outcome.trace
     except (ProbeError, OSError) as failure:
         error = str(failure)
     return Done(one, trace, error, time.monotonic() - begun)

@@ -33,6 +33,7 @@ from reports.explanations import explain
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
 from reports.ledger import Ledger, Lost, balance
+from reports.realtime import RealtimeAccount, story_with_the_model, with_messages
 from reports.results import (
     SCHEMA,
     Amount,
@@ -83,14 +84,24 @@ def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None 
     done, committed = _ends(read)
     audio = Audio(ledger)
     parts = _BySegment.of(ledger)
-    segments = tuple(_segment(ledger, row, parts, done, committed) for row in range(ledger.count))
+    account = RealtimeAccount(read.events)
+    segments = with_messages(
+        account,
+        [_segment(ledger, row, parts, done, committed) for row in range(ledger.count)],
+        ledger.sums.first_ns.tolist(),
+    )
+    realtime = account.result(segments, ledger.tapped)
     barge_ins = tuple(
-        replace(barge_in, explanation=explain(barge_in, options))
+        replace(
+            barge_in,
+            story=story_with_the_model(barge_in, realtime),
+            explanation=explain(barge_in, options),
+        )
         for barge_in in find_barge_ins(audio)
     )
     unaccounted = ledger.total["unaccounted"]
     whole = not ledger.incomplete
-    findings, not_judged = judge(Case(audio, segments, barge_ins), chosen)
+    findings, not_judged = judge(Case(audio, segments, barge_ins, realtime), chosen)
     return Analysis(
         schema=SCHEMA,
         trace=_trace_facts(read, ledger, options),
@@ -102,7 +113,7 @@ def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None 
         totals=_totals(ledger, segments),
         segments=segments,
         barge_ins=barge_ins,
-        realtime=None,
+        realtime=realtime,
         findings=findings,
         not_judged=not_judged,
         thresholds=in_force(RULES.values(), chosen),

@@ -1,13 +1,16 @@
-"""A barge-in in words: what decided it, what went out after the decision, and why."""
+"""A barge-in in words: what decided it, what went out after the decision, and why.
+
+With a realtime model also how the generation of an interrupted speech was stopped.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from reports.results import Amount, BargeIn, Leak
+from reports.results import Amount, BargeIn, GenerationStop, Leak, Realtime, Sound
 
-__all__ = ["amount_text", "explain", "measured"]
+__all__ = ["amount_text", "explain", "explain_stop", "measured"]
 
 _DECIDED = {
     "overlap": "the interruption model's verdict",
@@ -31,7 +34,7 @@ _WHY = {
 }
 
 
-def amount_text(amount: Amount | Leak | None) -> str:
+def amount_text(amount: Amount | Leak | Sound | None) -> str:
     """``40.0 ms (960 samples)``; a dash where it is not known."""
     if amount is None:
         return "–"
@@ -152,3 +155,38 @@ def _why_ignored(options: Mapping[str, Any]) -> str:
     if options.get("allow_interruptions") is False:
         return " Interruptions are not allowed in this session."
     return ""
+
+
+def explain_stop(stop: GenerationStop, realtime: Realtime) -> str:
+    """How the generation of an interrupted speech was stopped, in two sentences, plain text."""
+    mine = _responses(stop.responses, realtime)
+    state = {
+        True: f"while {mine} was being generated",
+        False: f"when {mine} was no longer being generated",
+        None: f"playing {mine}; whether it was still being generated can't be seen",
+    }[stop.under_way]
+    text = f"Speech {stop.speech_id} was interrupted at {stop.interrupt_ms:.1f} ms {state}."
+    if stop.cancel_ms is None:
+        return f"{text} No cancel was sent{'' if stop.under_way is not False else ' or needed'}."
+    delay = stop.cancel_after_interrupt_ms or 0.0
+    when = f"{abs(delay):.1f} ms {'before' if delay < 0 else 'after'} the interrupt"
+    late = stop.cancel_after_end_ms
+    if late is None:
+        when += ", and no end of the response was seen"
+    elif late < 0:
+        when += f", {-late:.1f} ms before the response ended"
+    else:
+        when += f", {late:.1f} ms after the response had ended"
+    hit = f"hit {_responses(stop.hit, realtime)}" if stop.hit else "hit nothing"
+    others = sorted(set(stop.hit) - set(stop.responses))
+    if others and len(others) < len(stop.hit):
+        hit += f", of which {_responses(tuple(others), realtime)} was not its own"
+    elif others:
+        hit += ", not its own"
+    return f"{text} A cancel went out {when}; it {hit}."
+
+
+def _responses(numbers: tuple[int, ...], realtime: Realtime) -> str:
+    ids = {response.number: response.id for response in realtime.responses}
+    named = [f"{n} ({ids[n]})" if ids.get(n) else str(n) for n in numbers]
+    return f"response{'s' if len(named) > 1 else ''} {' and '.join(named)}"

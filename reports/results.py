@@ -365,15 +365,16 @@ class RealtimeMessage:
     """Read, and what lay unread when it was last counted; ``None`` where that can't be asked."""
     read: Sound
     segments: tuple[int, ...]
-    captured: Amount
+    captured: Amount | None
+    """``None``: not tapped, or its speech has audio of which it can't be told whose it is."""
     sent: Amount | None
-    """``None``: not tapped."""
+    """``None`` as at ``captured``."""
     truncated_to_ms: float | None
-    """Position it was truncated at last; ``None``: it was not."""
+    """Position it was truncated at last; ``None``: it was not, or the call raised."""
     truncated_ms: float | None
     """When."""
     sent_position_ms: float | None
-    """Sent of it, as the truncation should have said; ``None``: not tapped."""
+    """Sent of it, as the truncation should have said; ``None`` as at ``sent``."""
     on_server: bool | None
     """At the last look; ``None``: nobody looked after it was created."""
     in_history: bool | None
@@ -402,7 +403,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """A cancel sent to a realtime model."""
+    """A cancel sent to a realtime model. A call that raised is none."""
 
     at_ms: float
     speech_id: str | None
@@ -427,7 +428,7 @@ class GenerationStop:
     none was."""
     cancel_after_interrupt_ms: float | None
     cancel_after_end_ms: float | None
-    """Negative: in time. ``None``: no cancel, or no end seen before it."""
+    """Negative: in time. ``None``: no cancel, or the end of its responses was not seen."""
     hit: tuple[int, ...]
     """Responses that cancel hit, others' too."""
     generated_after: Sound | None

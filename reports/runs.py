@@ -12,7 +12,16 @@ from statistics import median
 from reports.results import Analysis, BargeIn
 from reports.units import samples_ms
 
-__all__ = ["Runs", "SetApart", "Spread", "gather", "leaked_ms", "outcome_of", "why_set_apart"]
+__all__ = [
+    "Runs",
+    "SetApart",
+    "Spread",
+    "gather",
+    "leaked_ms",
+    "outcome_of",
+    "swallowed_ms",
+    "why_set_apart",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +70,17 @@ class Runs:
     """Runs whose control reply did not arrive whole."""
 
 
-def gather(analyses: Sequence[Analysis]) -> Runs:
-    """The figures of several runs of one call. Exact in samples, medians of milliseconds."""
+def gather(analyses: Sequence[Analysis], *, barge_in: bool = False) -> Runs:
+    """The figures of several runs of one call. Exact in samples, medians of milliseconds.
+
+    Args:
+        analyses: of the runs.
+        barge_in: whether a run without a barge-in is no result.
+    """
     apart: list[SetApart] = []
     sound: list[Analysis] = []
     for analysis in analyses:
-        reason = why_set_apart(analysis)
+        reason = why_set_apart(analysis, barge_in=barge_in)
         if reason is None:
             sound.append(analysis)
         else:
@@ -78,7 +92,7 @@ def gather(analyses: Sequence[Analysis]) -> Runs:
         count=len(sound),
         set_apart=tuple(apart),
         leaked=_spread(leaked_ms(a) for a in sound),
-        swallowed=_spread(_swallowed_ms(a) for a in sound),
+        swallowed=_spread(swallowed_ms(a) for a in sound),
         unaccounted_samples=sum(known) if whole else None,
         outcomes=_counted(outcome_of(a) for a in sound),
         kinds=_counted(_kind_of(a) for a in sound),
@@ -91,8 +105,13 @@ def gather(analyses: Sequence[Analysis]) -> Runs:
     )
 
 
-def why_set_apart(analysis: Analysis) -> str | None:
-    """Why a run is no result, in one line; ``None``: it is one."""
+def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
+    """Why a run is no result, in one line; ``None``: it is one.
+
+    Args:
+        analysis: of the run.
+        barge_in: whether it is none without a barge-in.
+    """
     if not analysis.trace.complete:
         return "the trace is incomplete: " + "; ".join(analysis.trace.incomplete_because)
     if analysis.balanced is False:
@@ -100,8 +119,10 @@ def why_set_apart(analysis: Analysis) -> str | None:
         return f"{analysis.unaccounted_samples} samples unaccounted for" + "".join(
             f": {text}" for text in first
         )
-    for number, barge_in in enumerate(analysis.barge_ins, 1):
-        parts, whole = _parts(barge_in), _leaked_samples(barge_in)
+    if barge_in and not analysis.barge_ins:
+        return "it never came to a barge-in"
+    for number, one in enumerate(analysis.barge_ins, 1):
+        parts, whole = _parts(one), _leaked_samples(one)
         if parts is not None and whole is not None and parts != whole:
             return f"barge-in {number}: the causes of its leak add up to {parts} of {whole} samples"
     return None
@@ -137,7 +158,8 @@ def _parts(barge_in: BargeIn) -> int | None:
     return None if barge_in.causes is None else sum(cause.samples for cause in barge_in.causes)
 
 
-def _swallowed_ms(analysis: Analysis) -> float | None:
+def swallowed_ms(analysis: Analysis) -> float | None:
+    """Swallowed in the whole trace; ``None``: not known, or of several rates."""
     samples = analysis.totals.swallowed_samples
     if samples is None:
         return None

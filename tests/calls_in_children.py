@@ -37,6 +37,7 @@ class Wanted:
     scenario: Scenario
     sink: str | None = None
     driver: str | None = None
+    model: str | None = None
 
 
 def run_all(wanted: Mapping[str, Wanted], folder: Path) -> dict[str, Path | str]:
@@ -66,6 +67,7 @@ def _run_chunk(wanted: Mapping[str, Wanted], folder: Path) -> dict[str, Path | s
             "trace": str(folder / f"{number:02}.jsonl"),
             "sink": call.sink,
             "driver": call.driver,
+            "model": call.model,
         }
         for number, (name, call) in enumerate(wanted.items())
     ]
@@ -97,7 +99,13 @@ def _serve(calls: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
 
 def _make(call: dict[str, Any]) -> dict[str, str]:
     scenario = from_document(call["scenario"], where="call")
-    made = run_call(scenario, Path(call["trace"]), sink=call["sink"], driver=call["driver"])
+    made = run_call(
+        scenario,
+        Path(call["trace"]),
+        sink=call["sink"],
+        driver=call["driver"],
+        model=call["model"],
+    )
     try:
         return {"trace": str(asyncio.run(made))}
     except ProbeError as error:

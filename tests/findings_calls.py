@@ -5,26 +5,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from probe.trace.events import (
     Bookmarked,
     CallEnd,
+    CancelSent,
+    ContextSeen,
     Event,
     FalseInterruption,
     FrameCaptured,
     FramePushed,
+    GenerationCounted,
     Header,
     InterruptCalled,
     ItemCommitted,
     LoopStalled,
     MarkName,
+    MessageAudio,
+    MessageCreated,
+    MessageOpened,
+    MessagePulled,
     OptionsChanged,
     OverlapJudged,
     PlaybackReported,
     QueueCleared,
+    RealtimeTapped,
+    ResponseCreated,
+    ResponseEnded,
     RunSent,
     SilenceInserted,
     SinkMarked,
@@ -34,8 +47,9 @@ from probe.trace.events import (
     StateChanged,
     Tapped,
     TranscriptReceived,
+    TruncateSent,
 )
-from reports import Analysis, analyze
+from reports import Analysis, Finding, analyze
 from tests.report_traces import MS, taps, write
 
 PER_MS = 24
@@ -259,3 +273,149 @@ def barge_in(call: HandCall | None = None, *, plays_on: float = 0, speech: str =
     call.finished(303, sent, speech, interrupted=True).item(304, speech, interrupted=True)
     call.mark(305, "resume", speech).done(306, speech, interrupted=True).user(400, False)
     return call.silence(10 + sent, 600)
+
+
+@dataclass
+class RealtimeCall(HandCall):
+    """The same with a realtime model: one session, whose both sides are looked at."""
+
+    held: dict[str, list[str]] = field(default_factory=lambda: {"server": [], "local": []})
+
+    def __post_init__(self) -> None:
+        self.add(RealtimeTapped(0, 1, "hand", can_truncate=True, can_edit_context=True))
+
+    def response(self, at_ms: float, number: int = 1, speech: str | None = "s1") -> RealtimeCall:
+        self.add(ResponseCreated(at(at_ms), number, 1, f"resp_{number}", speech))
+        return self
+
+    def ended(self, at_ms: float, number: int = 1, **fields: Any) -> RealtimeCall:
+        self.add(ResponseEnded(at(at_ms), number, **{"by": "stream", **fields}))
+        return self
+
+    def message(
+        self,
+        at_ms: float,
+        name: str = "m1",
+        number: int | None = 1,
+        *,
+        pulled: bool = True,
+        opened: bool = True,
+        read_ms: float = 0,
+    ) -> RealtimeCall:
+        """Created, and pulled, opened and read at once as far as told."""
+        self.add(MessageCreated(at(at_ms), name, number))
+        if pulled:
+            self.add(MessagePulled(at(at_ms + 0.1), name, number or 1))
+        if opened:
+            self.add(MessageOpened(at(at_ms + 0.2), name))
+        if read_ms:
+            self.read(at_ms + 0.3, name, read_ms)
+        return self
+
+    def read(self, at_ms: float, name: str, ms: float, *, ended: bool = False) -> RealtimeCall:
+        until = at(at_ms + 0.1)
+        samples = round(ms * PER_MS)
+        self.add(MessageAudio(at(at_ms), until, name, 1, samples, 24_000, ended=ended))
+        return self
+
+    def counted(
+        self,
+        at_ms: float,
+        read_ms: float,
+        unread_ms: float | None,
+        name: str = "m1",
+        number: int = 1,
+        why: Any = "ended",
+    ) -> RealtimeCall:
+        unread = None if unread_ms is None else round(unread_ms * PER_MS)
+        read = round(read_ms * PER_MS)
+        self.add(GenerationCounted(at(at_ms), number, name, read, unread, 24_000, why))
+        return self
+
+    def cancel(self, at_ms: float, *hits: int, speech: str | None = "s1") -> RealtimeCall:
+        self.add(CancelSent(at(at_ms), 1, speech, list(hits)))
+        return self
+
+    def truncated(self, at_ms: float, to_ms: int, name: str = "m1") -> RealtimeCall:
+        self.add(TruncateSent(at(at_ms), 1, name, to_ms))
+        return self
+
+    def look(
+        self,
+        at_ms: float,
+        server: list[str] | None = None,
+        local: list[str] | None = None,
+        speech: str | None = None,
+    ) -> RealtimeCall:
+        """A look at the sides that are given, with all that they hold."""
+        for side, items in (("server", server), ("local", local)):
+            if items is None:
+                continue
+            before = self.held[side]
+            self.add(
+                ContextSeen(
+                    at(at_ms),
+                    "server" if side == "server" else "local",
+                    [(item, "assistant") for item in items if item not in before],
+                    [item for item in before if item not in items],
+                    1 if side == "server" else None,
+                    speech,
+                )
+            )
+            self.held[side] = items
+        return self
+
+
+# --- Proofs of rules ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A call with one defect, the same call mended, and what has to be found."""
+
+    defect: Callable[[], HandCall]
+    mended: Callable[[], HandCall]
+    samples: int | None = None
+    figure: float | None = None
+    says: str = ""
+    """Part of the sentence or of a part's cause."""
+    segment: int | None = 1
+    severity: str | None = None
+    beside: tuple[str, ...] = ()
+    """Rules that rightly fire on the same defect."""
+
+
+def found(call: HandCall, folder: Path, head: Header | None = None) -> list[Finding]:
+    """What is found in a call of which everything is known."""
+    analysis = call.analysis(folder, head=head)
+    assert analysis.balanced is True, analysis.unaccounted_because
+    assert analysis.not_judged == ()
+    return list(analysis.findings)
+
+
+def assert_fires(rule: str, proof: Proof, folder: Path) -> None:
+    """The rule alone finds the defect, and what it says of it is right."""
+    findings = found(proof.defect(), folder)
+    mine = [finding for finding in findings if finding.rule == rule]
+    assert len(mine) == 1, findings
+    assert {f.rule for f in findings} - {rule} <= set(proof.beside)
+    finding = mine[0]
+    told = [finding.message, *(part.cause for part in finding.evidence.parts)]
+    assert any(proof.says in text for text in told), told
+    assert finding.segment == proof.segment
+    assert finding.evidence.samples == proof.samples or proof.samples is None
+    if proof.figure is not None:
+        assert finding.evidence.figure.value == pytest.approx(proof.figure, abs=1.1)
+    assert finding.severity == (proof.severity or finding.severity)
+    assert finding.evidence.moments == tuple(
+        sorted(finding.evidence.moments, key=lambda moment: moment.at_ms)
+    )
+    if finding.evidence.parts:
+        assert sum(p.samples for p in finding.evidence.parts) == finding.evidence.samples
+
+
+def assert_silent(rule: str, proof: Proof, folder: Path) -> None:
+    """Nothing is found where it is mended, beside what has nothing to do with it."""
+    findings = found(proof.mended(), folder)
+    assert [f.rule for f in findings if f.rule == rule] == []
+    assert [(f.rule, f.message) for f in findings if f.rule not in proof.beside] == []

@@ -16,7 +16,7 @@ from probe.cli.sweep import judged, put
 from probe.cli.sweep_tables import tabulate
 from probe.scenarios.catalogue import CATALOGUE
 from probe.sweep import Build, calls, plan, run
-from tests.releases import RESOLVED_ON, python_with
+from tests.releases import RELEASES, python_with
 
 INSTALLED = "installed"
 AXES = {"pacing": str, "frame_ms": float, "rate_hz": int, "reply_ms": int}
@@ -24,7 +24,7 @@ AXES = {"pacing": str, "frame_ms": float, "rate_hz": int, "reply_ms": int}
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
-    parser.add_argument("--releases", nargs="+", default=[*RESOLVED_ON, INSTALLED])
+    parser.add_argument("--releases", nargs="+", default=[*RELEASES, INSTALLED])
     parser.add_argument("--scenarios", nargs="+", default=list(CATALOGUE), choices=list(CATALOGUE))
     for axis, kind in AXES.items():
         parser.add_argument(f"--{axis.replace('_', '-')}", nargs="+", type=kind)
@@ -46,7 +46,7 @@ def main() -> None:
         for done in run(calls(planned.cells, chosen.runs), folder, jobs=chosen.jobs):
             made.append(judged(done, {}))
             cell = done.call.cell
-            print(f"{len(made)} {cell.build.name} {cell.folder} {done.error}", file=sys.stderr)
+            print(f"{len(made)} {cell.build.label} {cell.folder} {done.error}", file=sys.stderr)
         table = tabulate(
             planned.cells,
             made,

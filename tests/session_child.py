@@ -1,4 +1,4 @@
-"""Runs `tests.session_scenarios` in a child process and gives what a scenario found."""
+"""Runs a module of scenarios in a child process and gives what a scenario found."""
 
 from __future__ import annotations
 
@@ -12,38 +12,53 @@ from typing import Any
 
 ROOT = Path(__file__).parent.parent
 
-UNPROBED = (
-    "greeting_before_start",
-    "interrupted_reply",
-    "cancelled_first_capture",
-    "finish_inside_first_capture",
-    "attached_mid_speech",
-    "wrapped_afterwards",
-    "tap_raises",
-)
+SESSION = "tests.session_scenarios"
+
+UNPROBED = {
+    SESSION: (
+        "greeting_before_start",
+        "interrupted_reply",
+        "cancelled_first_capture",
+        "finish_inside_first_capture",
+        "attached_mid_speech",
+        "wrapped_afterwards",
+        "tap_raises",
+    ),
+    "tests.realtime_scenarios": (
+        "channels",
+        "generators",
+        "handle_interrupted",
+        "tap_fails",
+        "model_raises",
+        "detached_mid_response",
+        "attached_mid_response",
+    ),
+}
 """Scenarios that also run without the probe, to compare."""
 
 
-def found(scenario: str, *, probed: bool = True) -> dict[str, Any]:
-    """What the scenario found; the first question runs all of them."""
-    result = _all(probed)[scenario]
+def found(
+    scenario: str, *, probed: bool = True, module: str = SESSION, python: str | None = None
+) -> dict[str, Any]:
+    """What the scenario found; the first question runs all of its module. ``python``: an
+    interpreter that has another release of LiveKit."""
+    result = _all(probed, module, python)[scenario]
     assert "failed" not in result, result["failed"]
     return result
 
 
 @functools.cache
-def _all(probed: bool) -> dict[str, dict[str, Any]]:
+def _all(probed: bool, module: str, python: str | None) -> dict[str, dict[str, Any]]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     environment.pop("UNPROBED", None)
     if not probed:
         environment["UNPROBED"] = "1"
     child = subprocess.run(
         [
-            # another interpreter has another release of LiveKit
-            os.environ.get("SINKPROBE_TEST_PYTHON", sys.executable),
+            python or os.environ.get("SINKPROBE_TEST_PYTHON", sys.executable),
             "-m",
-            "tests.session_scenarios",
-            *(() if probed else UNPROBED),
+            module,
+            *(() if probed else UNPROBED[module]),
         ],
         env=environment,
         cwd=ROOT,

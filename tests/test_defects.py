@@ -36,7 +36,7 @@ def named(provocation: Provocation) -> str:
 
 
 def _wanted(provocation: Provocation) -> Wanted:
-    return Wanted(provocation.scenario, provocation.sink, provocation.driver)
+    return Wanted(provocation.scenario, provocation.sink, provocation.driver, provocation.model)
 
 
 Traces = Callable[[Provocation], Analysis]
@@ -137,6 +137,11 @@ def because(word: str) -> Check:
     return check
 
 
+def unopened(_: Analysis, finding: Finding) -> bool:
+    """Whether it is pulled before it is played is the release's own affair."""
+    return finding.evidence.facts["how"] in ("never pulled", "pulled, never opened")
+
+
 def parked(_: Analysis, finding: Finding) -> bool:
     """Whole frames of the sink, the last one of the reply shorter."""
     reply = 1495 * 24
@@ -191,6 +196,15 @@ EXPECTED: dict[str, Check] = {
     "capture-stalled: the sink waits in a capture": measures(1000),
     "bad-geometry: empty frames": says("empty_frames", 1),
     "bad-geometry: the rate changes": says("changes", 1),
+    "ghost-message: a second message nobody played": unopened,
+    "ghost-message: interrupted before its first frame": says("how", "opened, never played"),
+    "lost-message: deleted as it is truncated": says("missing", "server"),
+    "lost-message: without text": says("missing", "local"),
+    "truncation-off: truncated elsewhere": measures(380, 420),
+    "cancel-missing: never cancelled": measures(100),
+    "cancel-misdirected: cancelled when the next has begun": says("hit", [2]),
+    "generation-overrun: the server takes its time": measures(400),
+    "generation-overrun: never cancelled": measures(400),
 }
 """By provocation, what has to hold of the first finding beside its rule."""
 

@@ -3,35 +3,23 @@ samples, and every rule is silent on the same call mended."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probe.trace.events import Header
-from reports import Finding
 from reports.findings import RULES
-from tests.findings_calls import HandCall, barge_in, clean_call, reply
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A call with one defect, the same call mended, and what has to be found."""
-
-    defect: Callable[[], HandCall]
-    mended: Callable[[], HandCall]
-    samples: int | None = None
-    figure: float | None = None
-    says: str = ""
-    """Part of the sentence or of a part's cause."""
-    segment: int | None = 1
-    severity: str | None = None
-    beside: tuple[str, ...] = ()
-    """Rules that rightly fire on the same defect."""
-
+from tests.findings_calls import (
+    HandCall,
+    Proof,
+    assert_fires,
+    assert_silent,
+    barge_in,
+    clean_call,
+    found,
+    reply,
+)
 
 # --- Audio that stayed too long ------------------------------------------------------------------
 
@@ -471,45 +459,20 @@ EACH = [(rule, proof) for rule, proofs in PROOFS.items() for proof in proofs]
 NAMES = [f"{rule}-{nth}" for rule, proofs in PROOFS.items() for nth in range(len(proofs))]
 
 
-def found(call: HandCall, folder: Path, head: Header | None = None) -> list[Finding]:
-    analysis = call.analysis(folder, head=head)
-    assert analysis.balanced is True, analysis.unaccounted_because
-    assert analysis.not_judged == ()
-    return list(analysis.findings)
-
-
 def test_every_rule_is_proven() -> None:
-    assert set(PROOFS) == set(RULES)
+    assert set(PROOFS) == {name for name, rule in RULES.items() if "realtime" not in rule.needs}
 
 
 @pytest.mark.parametrize(("rule", "proof"), EACH, ids=NAMES)
 def test_a_rule_fires_on_its_defect(rule: str, proof: Proof, tmp_path: Path) -> None:
-    findings = found(proof.defect(), tmp_path)
-    mine = [finding for finding in findings if finding.rule == rule]
-    assert len(mine) == 1, findings
-    assert {f.rule for f in findings} - {rule} <= set(proof.beside)
-    finding = mine[0]
-    told = [finding.message, *(part.cause for part in finding.evidence.parts)]
-    assert any(proof.says in text for text in told), told
-    assert finding.segment == proof.segment
-    assert finding.evidence.samples == proof.samples or proof.samples is None
-    if proof.figure is not None:
-        assert finding.evidence.figure.value == pytest.approx(proof.figure, abs=1.1)
-    assert finding.severity == (proof.severity or finding.severity)
-    assert finding.evidence.moments == tuple(
-        sorted(finding.evidence.moments, key=lambda moment: moment.at_ms)
-    )
-    if finding.evidence.parts:
-        assert sum(p.samples for p in finding.evidence.parts) == finding.evidence.samples
+    assert_fires(rule, proof, tmp_path)
 
 
 @pytest.mark.parametrize(("rule", "proof"), EACH, ids=NAMES)
 def test_every_rule_is_silent_on_the_same_call_mended(
     rule: str, proof: Proof, tmp_path: Path
 ) -> None:
-    findings = found(proof.mended(), tmp_path)
-    assert [f.rule for f in findings if f.rule == rule] == []
-    assert [(f.rule, f.message) for f in findings if f.rule not in proof.beside] == []
+    assert_silent(rule, proof, tmp_path)
 
 
 def test_every_rule_is_silent_on_a_clean_call(tmp_path: Path) -> None:

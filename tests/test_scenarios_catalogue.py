@@ -12,6 +12,7 @@ import pytest
 
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, Axes, Scenario, SessionOptions, load
+from probe.scenarios.catalogue import RealtimeOptions
 from probe.scenarios.files import from_document, to_document
 
 PROMISED = (
@@ -29,6 +30,12 @@ PROMISED = (
     "sink-swapped",
     "reply-over-caller",
     "stale-verdict",
+    "realtime-between-messages",
+    "realtime-mid-message",
+    "realtime-before-first-frame",
+    "realtime-handle-interrupt",
+    "realtime-late-interrupt",
+    "realtime-uninterrupted",
 )
 
 WHOLE_FILE = """
@@ -60,9 +67,17 @@ frame_ms = 98.5
 rate_hz = 16000
 reply_ms = 4000
 at = 1500
-reply = "say"
+reply = "generated"
 channels = 2
 close_ms = 100
+
+[realtime]
+messages = [2, 1]
+speed = 0.5
+cancel_ms = 200
+streams = "generator"
+detects_turns = false
+in_task = true
 
 [[steps]]
 do = "land"
@@ -70,6 +85,10 @@ do = "land"
 [[steps]]
 do = "speak"
 ms = 400
+
+[[steps]]
+do = "await-created"
+message = 2
 
 [[steps]]
 do = "verdict"
@@ -104,9 +123,11 @@ def test_a_file_describes_every_part_of_a_scenario(tmp_path: Path) -> None:
     assert all(
         getattr(scenario.options, field.name) is not None for field in fields(SessionOptions)
     )
-    assert scenario.axes == Axes("realtime", 98.5, 16_000, 4000, 1500, "say", 2, 100)
-    assert [step.do for step in scenario.steps] == ["land", "speak", "verdict"]
-    assert scenario.steps[2].interruption is False
+    assert scenario.axes == Axes("realtime", 98.5, 16_000, 4000, 1500, "generated", 2, 100)
+    assert scenario.realtime == RealtimeOptions((2, 1), 0.5, 200, "generator", False, True)
+    assert [step.do for step in scenario.steps] == ["land", "speak", "await-created", "verdict"]
+    assert scenario.steps[2].message == 2
+    assert scenario.steps[3].interruption is False
 
 
 def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
@@ -149,6 +170,15 @@ def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
         ('[[steps]]\ndo = "dance"', "own.toml: steps[1].do: expected one of land,"),
         ('[[steps]]\ndo = "speak"', "own.toml: steps[1].ms: expected milliseconds for `speak`"),
         ('[[steps]]\ndo = "land"\nto = 1', "own.toml: steps[1].to: unknown key"),
+        ('[[steps]]\ndo = "detect"', "own.toml: steps: `detect` needs a realtime model"),
+        ("realtime = 1", "own.toml: realtime: expected a table"),
+        ("[realtime]\nmessages = []", "own.toml: realtime.messages: expected shares from 1"),
+        ("[realtime]\nspeed = 0", "own.toml: realtime.speed: expected more than 0"),
+        ('[realtime]\nstreams = "tape"', "own.toml: realtime.streams: expected one of channel,"),
+        (
+            '[realtime]\n[call]\nreply = "say"\n[[steps]]\ndo = "land"',
+            "own.toml: reply: expected generated, a realtime model speaks for itself",
+        ),
         ('[[steps]]\ndo = "verdict"', "own.toml: options.interruption_model: expected true"),
     ],
 )

@@ -117,7 +117,13 @@ class Staged:
         self.pythons: list[str] = []
 
     def __call__(
-        self, scenario: Scenario, directory: Path, *, python: str, stop: threading.Event
+        self,
+        scenario: Scenario,
+        directory: Path,
+        *,
+        python: str,
+        command: Sequence[str] | None,
+        stop: threading.Event,
     ) -> Outcome:
         with self._lock:
             self.at_once += 1
@@ -188,7 +194,12 @@ def test_closed_early_it_ends_the_calls_under_way_and_begins_no_other(tmp_path: 
     begun: list[str] = []
 
     def lasting(
-        scenario: Scenario, directory: Path, *, python: str, stop: threading.Event
+        scenario: Scenario,
+        directory: Path,
+        *,
+        python: str,
+        command: Sequence[str] | None,
+        stop: threading.Event,
     ) -> Outcome:
         begun.append(scenario.name)
         if len(begun) == 1:

@@ -35,6 +35,9 @@ from probe.trace.writer import encode
 FOLDED = (CaptureEnded, PushEnded, PushMatched)
 SMALL = st.integers(0, 10**9)
 
+unhurried = settings(deadline=None)
+"""A machine with other work takes its time over the first example."""
+
 
 @pytest.fixture(scope="module")
 def path() -> Iterator[Path]:
@@ -63,6 +66,8 @@ def value(event: type[Event], name: str, hint: Any) -> st.SearchStrategy[Any]:
         return st.sampled_from(arguments)
     if origin is list:
         return st.lists(value(event, name, arguments[0]), max_size=3)
+    if origin is tuple:
+        return st.tuples(*(value(event, name, argument) for argument in arguments))
     if origin is dict:
         values = st.text(max_size=5)
         if arguments[1] is Any:
@@ -151,11 +156,13 @@ def outcome(path: Path, data: bytes) -> Trace | TraceError:
     return trace
 
 
+@unhurried
 @given(st.binary(max_size=300))
 def test_arbitrary_bytes(path: Path, data: bytes) -> None:
     outcome(path, data)
 
 
+@unhurried
 @given(st.lists(st.binary(max_size=60), max_size=6))
 def test_arbitrary_bytes_after_a_header(path: Path, lines: list[bytes]) -> None:
     header = encode(Header(1, 0, 1.5)).encode()
@@ -165,6 +172,7 @@ def test_arbitrary_bytes_after_a_header(path: Path, lines: list[bytes]) -> None:
     assert not trace.complete
 
 
+@unhurried
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -185,6 +193,7 @@ def test_arbitrary_json_after_a_header(path: Path, document: Any) -> None:
     assert isinstance(outcome(path, header + json.dumps(document).encode() + b"\n"), Trace)
 
 
+@unhurried
 @given(st.lists(ANY_EVENT, max_size=8))
 def test_every_event_comes_back_as_it_was_written(path: Path, events: list[Event]) -> None:
     lines = [encode(event).encode() for event in (Header(1, 0, 1.5), *events)]
@@ -199,6 +208,7 @@ def test_every_event_comes_back_as_it_was_written(path: Path, events: list[Event
     assert set(trace.captured.frame.tolist()) == frames
 
 
+@unhurried
 @given(sound_traces())
 def test_sound_traces_are_complete(path: Path, lines: list[bytes]) -> None:
     trace = outcome(path, b"".join(lines))
@@ -208,6 +218,7 @@ def test_sound_traces_are_complete(path: Path, lines: list[bytes]) -> None:
     assert trace.complete
 
 
+@unhurried
 @given(sound_traces(), st.data())
 def test_lost_and_doubled_lines_are_always_noticed(
     path: Path, lines: list[bytes], data: st.DataObject
@@ -221,6 +232,7 @@ def test_lost_and_doubled_lines_are_always_noticed(
     assert not trace.complete
 
 
+@unhurried
 @given(sound_traces(), st.data())
 def test_swapped_lines_never_raise(path: Path, lines: list[bytes], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(lines))))
@@ -232,6 +244,7 @@ def test_swapped_lines_never_raise(path: Path, lines: list[bytes], data: st.Data
         assert not read.complete
 
 
+@unhurried
 @given(sound_traces(), st.data())
 def test_flipped_bytes_never_raise(path: Path, lines: list[bytes], data: st.DataObject) -> None:
     text = bytearray(b"".join(lines))
@@ -246,6 +259,7 @@ ODD = st.sampled_from(
 ) | st.sampled_from([2**31, 2**53, 2**63 - 1, 2**63, 2**64, -(2**63), 10**30])
 
 
+@unhurried
 @given(sound_traces(), st.data())
 def test_odd_values_in_fields_never_raise(
     path: Path, lines: list[bytes], data: st.DataObject
@@ -269,6 +283,7 @@ def test_odd_values_in_fields_never_raise(
 HAS_FACTORY = ("boundaries", "missing", "runtime", "options", "labels")
 
 
+@unhurried
 @given(sound_traces(), st.integers(0, 2000), st.booleans())
 def test_cut_traces_keep_what_was_whole(
     path: Path, lines: list[bytes], length: int, packed: bool
@@ -281,7 +296,7 @@ def test_cut_traces_keep_what_was_whole(
         assert [problem.kind for problem in read.problems] == ["cut"]
 
 
-@settings(max_examples=50)
+@settings(unhurried, max_examples=50)
 @given(sound_traces(), st.lists(st.integers(1, 200), min_size=1, max_size=30))
 def test_pieces_of_any_length_give_the_same_trace(
     path: Path, lines: list[bytes], sizes: list[int]

@@ -26,6 +26,9 @@ __all__ = ["cli", "main"]
 COMMANDS = {
     "assertions": "what can be said in --expect and in a scenario file",
     "bench": "what the probe costs on this machine",
+    "bisect": "in which release a finding appears, or went away",
+    "compare": "builds, or folders of traces, side by side",
+    "history": "the same calls on one release after another",
     "report": "read traces, and say what leaked and where every sample went",
     "rules": "what a report can find: causes, remedies and thresholds",
     "run": "a scripted call on the installed build, recorded and reported",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reports.renderers.tables import Table
     from reports.timeline import Timeline
 
-__all__ = ["report", "show"]
+__all__ = ["coloured", "columns", "put", "report", "show", "traces_of"]
 
 SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 """Names of traces in a folder."""
@@ -92,7 +92,7 @@ def report(
         raise UsageError(
             f"--segment goes with --format terminal: {output_format} holds every segment"
         )
-    files = _files(traces)
+    files = traces_of(traces)
     if output is not None and output.resolve() in {path.resolve() for path in files}:
         raise UsageError(f"{output}: expected another file to write to, found one of the traces")
     analyses: list[Analysis] = []
@@ -135,11 +135,16 @@ def show(material: Material, output_format: str, output: Path | None = None) -> 
         ProbeError: the file can't be written, or a library the format needs is not installed.
     """
     if output is None:
-        material = replace(material, width=_width(), colour=_colour())
-    _put(FORMATS[output_format].render(material), output)
+        material = replace(material, width=columns(), colour=coloured())
+    put(FORMATS[output_format].render(material), output)
 
 
-def _files(traces: Sequence[Path]) -> list[Path]:
+def traces_of(traces: Sequence[Path]) -> list[Path]:
+    """The files themselves, and of each folder every trace in it, by name.
+
+    Raises:
+        TraceError: a folder holds none.
+    """
     files: list[Path] = []
     for path in traces:
         if not path.is_dir():
@@ -152,16 +157,23 @@ def _files(traces: Sequence[Path]) -> list[Path]:
     return files
 
 
-def _width() -> int:
+def columns() -> int:
     """Columns of the terminal, or ``COLUMNS``; 80 where there is neither."""
     return min(max(shutil.get_terminal_size((80, 24)).columns, 60), 120)
 
 
-def _colour() -> bool:
+def coloured() -> bool:
+    """Whether standard output takes colours."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
-def _put(report: str | bytes, output: Path | None) -> None:
+def put(report: str | bytes, output: Path | None = None) -> None:
+    """Writes to the file, or to standard output as far as that can show it.
+
+    Raises:
+        ProbeError: the file can't be written.
+        UsageError: what is no text would go to a terminal.
+    """
     if output is None and isinstance(report, bytes):
         if sys.stdout.isatty():
             raise UsageError("expected a file to write to (-o): this format is no text")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from reports import Analysis
     from reports.findings import Gate, Settings
 
-__all__ = ["FINDINGS_EXIT", "fails", "gates", "judged_by", "load"]
+__all__ = ["FINDINGS_EXIT", "fails", "gates", "judged_by", "load", "with_thresholds"]
 
 FINDINGS_EXIT: Final = 3
 """Exit code where something is found that ``--fail-on`` forbids."""
@@ -39,6 +39,11 @@ def judged_by(command: _Command) -> _Command:
         metavar="SEVERITY|RULE|RULE>VALUE",
         help="Exit with 3 where this is found, such as error or 'leak-after-verdict>20ms'.",
     )(command)
+    return with_thresholds(command)
+
+
+def with_thresholds(command: _Command) -> _Command:
+    """Adds ``--set`` to a command, as ``thresholds``."""
     return click.option(
         "--set",
         "thresholds",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from probe.cli.sweep_tables import Made, Table
     from reports.findings import Settings
 
-__all__ = ["judged", "put", "sweep"]
+__all__ = ["INTERRUPTED", "PACING_LIST", "judged", "make_calls", "put", "sweep"]
 
 DEFAULT_PACINGS: Final = ("burst", "realtime")
 INTERRUPTED: Final = 130
@@ -90,7 +90,7 @@ def _place(text: str) -> Any:
     return text if text in PLACES else int(text)
 
 
-_PACINGS: Final = _Values(_one_of(PACINGS), "PACING,…", f"some of {', '.join(PACINGS)}")
+PACING_LIST: Final = _Values(_one_of(PACINGS), "PACING,…", f"some of {', '.join(PACINGS)}")
 _REPLIES: Final = _Values(_one_of(REPLY_KINDS), "KIND,…", f"some of {', '.join(REPLY_KINDS)}")
 _NUMBERS: Final = _Values(float, "MS,…", "numbers")
 _WHOLE: Final = _Values(int, "N,…", "whole numbers")
@@ -116,7 +116,7 @@ def _default_jobs() -> int:
 @click.argument("scenarios", nargs=-1, metavar="[SCENARIO|FILE.toml]…")
 @click.option(
     "--pacing",
-    type=_PACINGS,
+    type=PACING_LIST,
     help="How the TTS delivers the reply. Default: burst,realtime.",
 )
 @click.option("--frame-ms", type=_NUMBERS, help="Length of the TTS's frames.")
@@ -186,7 +186,7 @@ def sweep(
     made: list[Made] = []
     stopped = False
     try:
-        _run(todo, folder, at_a_time, limits, made)
+        make_calls(todo, folder, at_a_time, limits, made)
     except KeyboardInterrupt:
         stopped = True
 
@@ -212,8 +212,11 @@ def sweep(
 _AXIS_NAMES: Final = tuple(field.name for field in fields(Axes))
 
 
-def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: list[Made]) -> None:
+def make_calls(
+    todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: list[Made]
+) -> None:
     """Make the calls, and put what came of each into ``made`` as it ends."""
+    several = len({call.cell.build for call in todo}) > 1
     console = Console(stderr=True, highlight=False)
     progress = Progress(
         TextColumn("{task.description}", markup=False),
@@ -225,15 +228,16 @@ def _run(todo: Sequence[Call], folder: Path, jobs: int, limits: Settings, made: 
         disable=not console.is_terminal,
     )
     with progress, closing(run(todo, folder, jobs=jobs)) as results:
-        task = progress.add_task("sweep", total=len(todo))
+        task = progress.add_task("calling", total=len(todo))
         for done in results:
             made.append(judged(done, limits))
-            said = done.call.cell.scenario.name
-            progress.update(task, advance=1, description=f"{said:<24.24}")
+            cell = done.call.cell
+            said = f"{cell.build.label}: " if several else ""
+            progress.update(task, advance=1, description=f"{said + cell.scenario.name:<24.44}")
             if not console.is_terminal:
                 error = f": {made[-1].error}" if made[-1].error else ""
                 console.print(
-                    f"{len(made)}/{len(todo)} {done.call.cell.folder}{error}",
+                    f"{len(made)}/{len(todo)} {cell.folder}{error}",
                     soft_wrap=True,
                     markup=False,
                 )

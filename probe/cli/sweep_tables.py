@@ -17,6 +17,8 @@ from probe.scenarios.catalogue import Axes
 from probe.sweep import Call, Cell, LeftOut
 from reports import Analysis
 from reports.assertions import check, parse
+from reports.renderers import markdown_text
+from reports.renderers.axes import AXES
 from reports.runs import Runs, Spread, gather, leaked_ms, outcome_of
 
 __all__ = ["SCHEMA", "Made", "Row", "Table", "as_json", "as_markdown", "as_terminal", "tabulate"]
@@ -27,17 +29,6 @@ SCHEMA: Final = 1
 DASH: Final = "–"
 
 _LABEL: Final = 20
-_AXES: Final = {
-    "pacing": "{}",
-    "frame_ms": "{:g} ms",
-    "rate_hz": "{} Hz",
-    "reply_ms": "reply {} ms",
-    "at": "at {}",
-    "reply": "{}",
-    "channels": "{} ch",
-    "close_ms": "close {} ms",
-}
-"""How a value of each axis reads in a row."""
 _SELDOM: Final = ("reply", "channels", "close_ms")
 """Axes that need no mention while they stand where they do by default."""
 
@@ -182,14 +173,14 @@ def _head(table: Table, width: int) -> Iterator[str]:
         for name in ("livekit_agents", "livekit")
         if name in table.runtime
     ]
-    builds = {row.cell.build.name for row in table.rows}
+    builds = {row.cell.build.label for row in table.rows}
     what = ", ".join(installed) if len(builds) < 2 else f"{len(builds)} builds"
     runs = "1 run" if table.runs_asked == 1 else f"{table.runs_asked} runs"
     jobs = "1 call" if table.jobs == 1 else f"{table.jobs} calls"
     yield f"Sweep of {what}" if what else "Sweep"
     defaults = Axes()
     told = (
-        _AXES[name].format(value)
+        AXES[name].format(value)
         for name, value in table.fixed.items()
         if name not in _SELDOM or value != getattr(defaults, name)
     )
@@ -206,20 +197,20 @@ def _columns(width: int) -> Iterator[str]:
 
 
 def _name(table: Table, row: Row) -> str:
-    builds = {one.cell.build.name for one in table.rows}
+    builds = {one.cell.build.label for one in table.rows}
     name = row.cell.scenario.name
     own = ", ".join(
-        _AXES[axis].format(value)
+        AXES[axis].format(value)
         for axis, common in table.fixed.items()
         if (value := getattr(row.cell.axes, axis)) != common
     )
     name = f"{name} ({own})" if own else name
-    return name if len(builds) < 2 else f"{row.cell.build.name} {name}"
+    return name if len(builds) < 2 else f"{row.cell.build.label} {name}"
 
 
 def _label(table: Table, row: Row) -> str:
     values = ((name, getattr(row.cell.axes, name)) for name in table.varied)
-    return ", ".join(_AXES[name].format(value) for name, value in values)
+    return ", ".join(AXES[name].format(value) for name, value in values)
 
 
 def _figures(label: str, row: Row, width: int) -> Iterator[str]:
@@ -333,7 +324,12 @@ def as_markdown(table: Table) -> str:
         "scenario", *names, "runs", "leaked at sent, ms", "swallowed, ms", "unaccounted",
         "outcome", "findings",
     ]  # fmt: skip
-    lines = [*_head(table, 10_000), "", _cells(heads), _cells(["---"] * len(heads))]
+    lines = [
+        *_head(table, 10_000),
+        "",
+        markdown_text.row(heads),
+        markdown_text.row(["---"] * len(heads)),
+    ]
     for row in table.rows:
         runs = row.runs
         axes = [str(getattr(row.cell.axes, name)) for name in table.varied]
@@ -342,7 +338,7 @@ def as_markdown(table: Table) -> str:
             remarks.append(f"{len(runs.set_apart)} set apart")
         remarks += [f"no result: {reason}" for reason in row.failed]
         lines.append(
-            _cells(
+            markdown_text.row(
                 [
                     _name(table, row),
                     *axes,
@@ -361,10 +357,6 @@ def as_markdown(table: Table) -> str:
 
 def _bracketed(spread: Spread | None) -> str:
     return f"({_range(spread)})" if _range(spread) else ""
-
-
-def _cells(texts: Sequence[str]) -> str:
-    return f"| {' | '.join(text.strip().replace('|', chr(92) + '|') for text in texts)} |"
 
 
 # --- JSON ----------------------------------------------------------------------------------------
@@ -390,7 +382,7 @@ def as_json(table: Table) -> str:
 def _document(row: Row) -> dict[str, Any]:
     return {
         "scenario": row.cell.scenario.name,
-        "build": row.cell.build.name,
+        "build": row.cell.build.label,
         "axes": asdict(row.cell.axes),
         **asdict(row.runs),
         "failed": dict(row.failed),

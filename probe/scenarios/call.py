@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from livekit.agents import AgentSession
 from livekit.agents.voice.io import AudioOutput
@@ -35,6 +35,7 @@ from probe.scenarios.models import (
     ScriptedSTT,
     ScriptedVAD,
 )
+from probe.scenarios.realtime import RealtimeAgent, Response, ScriptedModel
 from probe.scenarios.sinks import (
     Counts,
     Driven,
@@ -48,6 +49,9 @@ from probe.scenarios.voice import TOOL, ScriptedAgent, Voice
 from probe.trace.events import ControlStarted, Event
 
 logger = logging.getLogger(__name__)
+
+ModelFactory = Callable[..., Any]
+"""Takes what `ScriptedModel` takes and gives a model like it."""
 
 STEP_LIMIT_S: Final = 10.0
 """How long a step may wait for the framework before the call counts as hung."""
@@ -69,6 +73,15 @@ class Recording(Protocol):
     def mark(self, name: str) -> None: ...
 
 
+class Before(NamedTuple):
+    """What had been counted as a reply began."""
+
+    captures: int = 0
+    flushes: int = 0
+    pushed_samples: int = 0
+    finishes: int = 0
+
+
 class Call:
     """A scripted call.
 
@@ -81,21 +94,27 @@ class Call:
         *,
         sink: SinkFactory | None = None,
         driver: Driver | None = None,
+        model: ModelFactory | None = None,
         progress: Callable[[str], None] | None = None,
     ) -> None:
         """``sink`` makes the session's sinks, the framework's room output where it is left out;
-        ``driver`` stands between the session and its sink."""
+        ``driver`` stands between the session and its sink; ``model`` makes the realtime model of a
+        scenario that has one, a healthy `ScriptedModel` where it is left out."""
         releases.require(scenario)
         self._scenario = scenario
         self._make_sink = sink
         self._driver = driver
+        self._make_model = model
         self._progress = progress or (lambda _: None)
         self._signals = Signals()
         self._counts = Counts(self._signals)
         self._voice = Voice(scenario, self._signals)
         self._caller = Caller(self._signals.notify)
         self._stt = ScriptedSTT()
-        self._model: Any = None
+        self._detector: Any = None
+        self._server: Any = None
+        self._responses: dict[str, Response] = {}
+        self._agent: Any = None
         self._room = Room()
         if scenario.subscribed:
             self._room.subscribed.set()
@@ -104,7 +123,7 @@ class Call:
         self._tasks: list[asyncio.Task[None]] = []
         self._begun = 0
         self._reply: Any = None
-        self._before_reply = (0, 0, 0)
+        self._before_reply = Before()
         self._speeches: list[Any] = []
         self._heard_after = 0
         self._control: Any = None
@@ -113,13 +132,24 @@ class Call:
         self._crash: str | None = None
         # A reply the script waits for may first have to sit out the options' own delays.
         self._limit_s = STEP_LIMIT_S + (scenario.options.false_interruption_timeout_s or 0.0)
-        self.session: Any = AgentSession(
-            vad=ScriptedVAD(),
-            stt=self._stt,
-            llm=ScriptedLLM(lambda: TOOL if self._voice.wants_tool else None),
-            **releases.session_arguments(scenario.options),
-        )
+        self.session: Any = AgentSession(**self._participants())
         """The session, not started yet: the moment to attach a probe."""
+
+    def _participants(self) -> dict[str, Any]:
+        options, realtime = self._scenario.options, self._scenario.realtime
+        if realtime is None:
+            model: Any = ScriptedLLM(lambda: TOOL if self._voice.wants_tool else None)
+        else:
+            scripted = any(step.do == "detect" for step in self._scenario.steps)
+            model = self._server = (self._make_model or ScriptedModel)(
+                realtime, self._voice, self._signals.notify, self._on_response, hears=not scripted
+            )
+            if realtime.detects_turns:
+                # Left out, the VAD would be the framework's own, a model that takes time to load.
+                given = releases.session_arguments(options, "realtime_llm")
+                return {"llm": model, "vad": None, **given}
+        given = releases.session_arguments(options, "vad")
+        return {"llm": model, "vad": ScriptedVAD(), "stt": self._stt, **given}
 
     async def run(self, recording: Recording | None = None) -> None:
         """Runs script and control, and closes the session, however it went.
@@ -190,30 +220,42 @@ class Call:
         counts = self._counts
         self._reply = reply
         self._told_to_stop = False
-        self._before_reply = (counts.captures, counts.flushes, counts.pushed_samples)
+        self._before_reply = Before(
+            counts.captures, counts.flushes, counts.pushed_samples, counts.finishes
+        )
 
     @property
     def _captures(self) -> int:
         """Captures of the reply under way, begun so far."""
-        return self._counts.captures - self._before_reply[0]
+        return self._counts.captures - self._before_reply.captures
 
     @property
     def _pushed_samples(self) -> int:
         """Samples handed to the source since the reply under way was asked for."""
-        return self._counts.pushed_samples - self._before_reply[2]
+        return self._counts.pushed_samples - self._before_reply.pushed_samples
 
     async def _start(self) -> None:
-        with releases.interruption_model(self._make_model()):
-            agent = ScriptedAgent(self._voice, tools=self._scenario.axes.reply == "tool")
-            start = self.session.start(agent=agent)
+        scenario = self._scenario
+        if scenario.realtime is None:
+            self._agent = ScriptedAgent(self._voice, tools=scenario.axes.reply == "tool")
+        else:
+            self._agent = RealtimeAgent(in_task=scenario.realtime.in_task)
+        with releases.interruption_model(self._make_detector()):
+            start = self.session.start(agent=self._agent)
             try:
                 await asyncio.wait_for(start, STEP_LIMIT_S)
             except asyncio.TimeoutError:
                 raise ScenarioError(
                     f"{self._scenario.name}: the session did not start within {STEP_LIMIT_S:g} s"
                 ) from None
+        if scenario.realtime is not None and scenario.realtime.in_task:
+            await self._until(self._in_task, "the agent's task to have the floor")
 
-    def _make_model(self) -> Callable[[], Any] | None:
+    def _in_task(self) -> bool:
+        task = self._agent.task
+        return task is not None and self.session.current_agent is task
+
+    def _make_detector(self) -> Callable[[], Any] | None:
         if not self._scenario.options.interruption_model:
             return None
         verdict_model = releases.make_verdict_model()
@@ -221,7 +263,7 @@ class Call:
         class CallModel(verdict_model):  # type: ignore[misc,valid-type]  # made for this release
             def __init__(model, **_: Any) -> None:  # noqa: N805  # `self` is the call
                 super().__init__()
-                self._model = model
+                self._detector = model
 
         return CallModel
 
@@ -235,6 +277,14 @@ class Call:
                 self._recording.put(
                     ControlStarted(at_ns=time.monotonic_ns(), speech=self._control.id)
                 )
+
+    def _on_response(self, response: Response) -> None:
+        """The agent was told of a response: which speech is it?"""
+        speech = self.session.current_speech if response.asked else self._speeches[-1]
+        if speech is not None:
+            # Only what a speech began with: the session may take no notice of a later one.
+            self._responses.setdefault(speech.id, response)
+        self._signals.notify()
 
     def _on_close(self, event: Any) -> None:
         error = getattr(event, "error", None)
@@ -287,6 +337,11 @@ class Call:
             "pause": self._pause,
             "resume": self._resume,
             "block": self._block,
+            "await-created": self._await_created,
+            "await-generated": self._await_generated,
+            "detect": self._detect,
+            "respond": self._respond,
+            "interrupt-handle": self._interrupt_handle,
         }
         await steps[step.do](step)
 
@@ -322,8 +377,10 @@ class Call:
     def _all_handed_over(self) -> bool:
         counts = self._counts
         steps = 2 if self._scenario.axes.reply == "tool" else 1
+        if self._scenario.realtime is not None:
+            steps = len(self._scenario.realtime.messages)
         return (
-            counts.flushes - self._before_reply[1] >= steps
+            counts.flushes - self._before_reply.flushes >= steps
             and counts.pushing == 0
             and counts.pushed_samples >= counts.captured_samples
         )
@@ -331,7 +388,7 @@ class Call:
     def _all_inside(self) -> bool:
         # The room output keeps what is shorter than its frame, and a resampler more than one of
         # them as well: from 8 kHz it hands on 66 ms at a time.
-        whole = int(self._voice.delivered_ms) // _CHUNK_MS * _CHUNK_MS
+        whole = int(self._voice.reply.delivered_ms) // _CHUNK_MS * _CHUNK_MS
         if self._scenario.axes.rate_hz != SOURCE_RATE_HZ:
             whole -= 2 * _CHUNK_MS
         pushed_ms = self._pushed_samples * 1000 // SOURCE_RATE_HZ
@@ -342,6 +399,8 @@ class Call:
 
     async def _hush(self, _: Step) -> None:
         self._caller.hush()
+        if self._hears_itself and not self._server.hears:
+            self._server.sessions[-1].report_silence()
         if not self._counts.paused:
             self._voice.go_on()
 
@@ -388,7 +447,14 @@ class Call:
         if not reply.interrupted:
             self._voice.go_on()
         axes = self._scenario.axes
-        await self._ended(self._reply, "reply", axes.reply_ms + axes.close_ms)
+        await self._ended(self._reply, "reply", self._reply_ms + axes.close_ms)
+
+    @property
+    def _reply_ms(self) -> int:
+        """How long a reply takes: one that is generated more slowly than it plays takes longer."""
+        realtime = self._scenario.realtime
+        speed = 1.0 if realtime is None else min(realtime.speed, 1.0)
+        return int(self._scenario.axes.reply_ms / speed)
 
     async def _ended(self, handle: Any, name: str, length_ms: int) -> None:
         if self._scenario.ends:
@@ -400,12 +466,18 @@ class Call:
         if not over and self._recording is not None:
             self._recording.mark(f"the {name} did not end")
 
+    @property
+    def _hears_itself(self) -> bool:
+        """Whether it is the realtime model's server that hears the caller."""
+        realtime = self._scenario.realtime
+        return realtime is not None and realtime.detects_turns
+
     async def _verdict(self, step: Step) -> None:
-        if self._model is None:
+        if self._detector is None:
             raise ScenarioError(
                 f"{self._scenario.name}: the session asked for no interruption model"
             )
-        self._model.judge(step.interruption)
+        self._detector.judge(step.interruption)
 
     async def _transcript(self, _: Step) -> None:
         caller = self._caller
@@ -415,7 +487,12 @@ class Call:
         # Words that are followed by others, or by another reply of the script, bring no control.
         self._control_due = answered and not later & {"transcript", "reply", "await-reply"}
         self._heard_after = len(self._speeches)
-        self._stt.deliver(_WORDS, caller.spoke_from_unix_s, caller.spoke_until_unix_s)
+        if self._hears_itself:
+            self._server.sessions[-1].report_words(_WORDS)
+            if self._control_due:
+                self._server.sessions[-1].respond()
+        else:
+            self._stt.deliver(_WORDS, caller.spoke_from_unix_s, caller.spoke_until_unix_s)
 
     async def _interrupt(self, _: Step) -> None:
         # The script goes on at once, as after a press of a button; `await-end` waits.
@@ -450,8 +527,57 @@ class Call:
     async def _block(self, step: Step) -> None:
         time.sleep((step.ms or 0) / 1000)  # noqa: ASYNC251  # that is what the step is for
 
+    @property
+    def _response(self) -> Response | None:
+        """The response of the reply under way, ``None`` where there is none yet."""
+        return self._responses.get(self._reply.id)
+
+    async def _await_created(self, step: Step) -> None:
+        number = step.message or 1
+        if number > 1:
+            self._voice.go_on()  # a stall in an earlier message would keep it from being made
+
+        def created() -> bool:
+            response = self._response
+            return response is not None and len(response.created) >= number
+
+        await self._until(created, f"message {number} to exist on the server", self._reply_ms)
+
+    async def _await_generated(self, _: Step) -> None:
+        self._voice.go_on()
+
+        def generated() -> bool:
+            response = self._response
+            return response is not None and response.ended
+
+        await self._until(generated, "the server to end the response", self._reply_ms)
+
+    async def _detect(self, step: Step) -> None:
+        if step.message is None:
+            self._report_speech()
+            return
+        due = self._before_reply.finishes + step.message
+        reported = self._counts.at_finish(due, self._report_speech)
+        await self._until(reported.is_set, "the message to have been played", self._reply_ms)
+
+    def _report_speech(self) -> None:
+        self._caller.speak(0)
+        self._server.sessions[-1].report_speech()
+
+    async def _respond(self, _: Step) -> None:
+        self._heard_after = len(self._speeches)
+        self._server.sessions[-1].respond()
+
+    async def _interrupt_handle(self, _: Step) -> None:
+        self._told_to_stop = True
+        self._reply.interrupt()
+
     async def _run_control(self) -> None:
         self._voice.go_on()
+        realtime = self._scenario.realtime
+        if realtime is not None and realtime.in_task:
+            self._agent.task.complete(None)
+            await self._until(lambda: self._agent.back, "the agent to have the floor again")
         if not self._control_due:
             self._control_due = True
             self.session.generate_reply(user_input="And once more.")

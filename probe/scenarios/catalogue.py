@@ -41,7 +41,9 @@ SOURCE_RATE_HZ: Final = 24_000
 CONTROL_MS: Final = 1003
 """Length of the control reply. Not a whole number of blocks, so that its tail shows."""
 
-Feature = Literal["interruption-model", "vad-before-model", "pause", "echo-warmup", "stereo"]
+Feature = Literal[
+    "interruption-model", "vad-before-model", "pause", "echo-warmup", "stereo", "realtime"
+]
 """What a scenario needs of a release; `probe.scenarios.releases` finds out whether it has it."""
 
 StepName = Literal[
@@ -65,6 +67,11 @@ StepName = Literal[
     "pause",
     "resume",
     "block",
+    "await-created",
+    "await-generated",
+    "detect",
+    "respond",
+    "interrupt-handle",
 ]
 
 STEPS: Final[dict[StepName, str]] = {
@@ -88,11 +95,23 @@ STEPS: Final[dict[StepName, str]] = {
     "pause": "code pauses the session's sink",
     "resume": "code resumes the session's sink",
     "block": "code keeps the session's loop from running for `ms`",
+    "await-created": "wait until the realtime model's server has message `message` of the reply",
+    "await-generated": "wait until the server has ended the reply's response",
+    "detect": (
+        "the caller starts to speak and the server reports it at once, or the very moment the "
+        "playback of message `message` is reported as finished"
+    ),
+    "respond": "the server begins a response of its own accord; `await-reply` goes on with it",
+    "interrupt-handle": "code interrupts the speech's handle itself, past the session",
 }
 """Every step a script may take, with what it does."""
 
 STEPS_WITH_MS: Final[frozenset[StepName]] = frozenset({"speak", "wait", "block"})
 """Steps that need ``ms``."""
+STEPS_OF_REALTIME: Final[frozenset[StepName]] = frozenset(
+    {"await-created", "await-generated", "detect", "respond"}
+)
+"""Steps that need a realtime model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +124,9 @@ class Step:
     the source, instead of ``at``. block: milliseconds of time."""
     interruption: bool = True
     """verdict: what the model says."""
+    message: int | None = None
+    """await-created, detect: number of a message of the reply, from 1. await-created: 1 where it
+    is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +149,52 @@ class SessionOptions:
     while echo cancellation settles. Here ``None`` switches it off, whatever the release does."""
 
 
+Streams = Literal["channel", "generator"]
+STREAMS: Final[tuple[Streams, ...]] = ("channel", "generator")
+
+
+@dataclass(frozen=True, slots=True)
+class RealtimeOptions:
+    """The realtime model a call has for its agent, and how the model's server behaves."""
+
+    messages: tuple[int, ...] = (1, 1)
+    """Messages of a reply, by the share of its length each takes."""
+    speed: float = 4.0
+    """How much faster than it plays audio is generated, with the pacing ``realtime``; below 1 it is
+    slower."""
+    cancel_ms: int = 30
+    """How long after a cancel was sent the responses it hit end."""
+    streams: Streams = "channel"
+    """What messages, text and audio come in: ``channel``, LiveKit's own, of which can be asked
+    what lies in it; ``generator``, plain asynchronous generators."""
+    detects_turns: bool = True
+    """Whether the server finds out that the caller speaks. Where not, the session has a VAD."""
+    in_task: bool = False
+    """Whether the reply is given inside an `AgentTask` that the agent awaits. The control reply is
+    the agent's own."""
+
+    def __post_init__(self) -> None:
+        """Raises: `ScenarioError` naming the option and what it may be."""
+        if not self.messages or not all(share > 0 for share in self.messages):
+            raise ScenarioError(f"messages: expected shares from 1, found {list(self.messages)}")
+        if not 0 < self.speed <= 1000:
+            raise ScenarioError(f"speed: expected more than 0, up to 1000, found {self.speed:g}")
+        if not 0 <= self.cancel_ms <= 10_000:
+            raise ScenarioError(f"cancel_ms: expected 0 to 10000, found {self.cancel_ms}")
+        if self.streams not in STREAMS:
+            raise ScenarioError(
+                f"streams: expected one of {', '.join(STREAMS)}, found {self.streams!r}"
+            )
+
+
 @dataclass(frozen=True, slots=True)
 class Axes:
     """What is varied from run to run."""
 
     pacing: Pacing = "burst"
-    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays; ``stalled``:
-    all at once up to the barge-in's place, then nothing until the call has dealt with it."""
+    """``burst``: the TTS delivers all at once; ``realtime``: as fast as it plays, a realtime model
+    `RealtimeOptions.speed` times as fast; ``stalled``: all at once up to the barge-in's place, then
+    nothing until the call has dealt with it."""
     frame_ms: float = 20.0
     """Length of the frames the TTS delivers."""
     rate_hz: int = SOURCE_RATE_HZ
@@ -206,6 +267,8 @@ class Scenario:
     options: SessionOptions = field(default_factory=SessionOptions)
     axes: Axes = field(default_factory=Axes)
     """Where the axes stand unless the caller says otherwise."""
+    realtime: RealtimeOptions | None = None
+    """The realtime model; ``None``: the agent has an LLM and a TTS."""
     lands_before_first_frame: bool = True
     """Whether ``at = before-first-frame`` makes sense for it."""
     subscribed: bool = True
@@ -216,6 +279,18 @@ class Scenario:
     """What a reader has to know about how it is staged."""
     expect: tuple[str, ...] = ()
     """What has to hold in its trace on a healthy build, as `reports.assertions` reads it."""
+
+    def __post_init__(self) -> None:
+        """Raises: `ScenarioError` where the parts do not go together."""
+        if self.realtime is not None and self.axes.reply != "generated":
+            raise ScenarioError(
+                "reply: expected generated, a realtime model speaks for itself, "
+                f"found {self.axes.reply!r}"
+            )
+        if self.realtime is None:
+            for step in self.steps:
+                if step.do in STEPS_OF_REALTIME:
+                    raise ScenarioError(f"steps: `{step.do}` needs a realtime model")
 
     @property
     def required(self) -> frozenset[Feature]:
@@ -229,6 +304,8 @@ class Scenario:
             required.add("echo-warmup")
         if self.axes.channels > 1:
             required.add("stereo")
+        if self.realtime is not None:
+            required.add("realtime")
         return frozenset(required)
 
     @property
@@ -269,6 +346,8 @@ class Scenario:
             return f"it can't land {PLACES[at]}, its replies allow no interruptions"
         if at not in ("in-pause", "twice"):
             return None
+        if self.realtime is not None and self.realtime.detects_turns:
+            return f"it can't land {PLACES[at]}, what the model's server hears does not pause it"
         if options.resume_false_interruption is False:
             return f"it can't land {PLACES[at]}, its session does not pause"
         if options.interruption_model and options.backchannel_boundary_s == 0:
@@ -321,6 +400,13 @@ _OPTIONS: Final = SessionOptions(false_interruption_timeout_s=0.6, min_endpointi
 _MODEL_BESIDE_VAD: Final = replace(_OPTIONS, interruption_model=True, backchannel_boundary_s=60.0)
 """VAD may pause although the model is on, wherever the barge-in lands."""
 
+
+_REALTIME: Final = Axes(pacing="realtime")
+"""With the other pacings the server has generated all of a reply before it can be interrupted."""
+_FAST: Final = (
+    "the model generates four times as fast as it plays; with the pacing burst it has generated "
+    "all of the reply before the interruption, and there is nothing to cancel"
+)
 
 _ALL: Final = (
     Scenario(
@@ -531,6 +617,130 @@ _ALL: Final = (
             "land", _SPEAK, _MOMENT, "await-end", "hush", _QUEUE, "reply", Step("land", ms=300),
             "verdict", Step("wait", ms=1000), _SPEAK, _MOMENT, "hush", "await-end",
         ),
+    ),
+    Scenario(
+        name="realtime-between-messages",
+        summary=(
+            "a realtime model's reply is interrupted as its first message has finished playing; "
+            "the second exists on the server and is not being played"
+        ),
+        healthy="the second message is on neither side; the response is cancelled in time",
+        expect=(
+            "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
+            "control.whole",
+        ),
+        note="the model generates half again as fast as it plays, so the second is under way",
+        options=_OPTIONS,
+        axes=replace(_REALTIME, reply_ms=3000),  # whole blocks: no tail stays in the source
+        realtime=RealtimeOptions(speed=1.5),
+        steps=_steps(
+            Step("await-created", message=2), Step("detect", message=1), "await-end", _MOMENT,
+            "hush",
+        ),
+    ),
+    Scenario(
+        name="realtime-mid-message",
+        summary="the caller cuts the first message of a reply; the second exists on the server",
+        healthy=(
+            "the first message is truncated where it was cut, the second is on neither side; "
+            "the response is cancelled in time"
+        ),
+        expect=(
+            "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
+            "control.whole",
+        ),
+        note=_FAST,
+        options=_OPTIONS,
+        axes=replace(_REALTIME, reply_ms=5995),
+        realtime=RealtimeOptions(messages=(1, 3)),
+        steps=_steps(
+            "land", Step("await-created", message=2), _SPEAK, "await-interrupted", _MOMENT,
+            "hush", _QUEUE, "await-end",
+        ),
+    ),
+    Scenario(
+        name="realtime-before-first-frame",
+        summary="the caller speaks before the first frame of a reply whose message already exists",
+        healthy="the message is on neither side; the response is cancelled in time",
+        expect=(
+            "kind == activity",
+            "conversation.same",
+            "no cancel-missing",
+            "control.whole",
+        ),
+        options=_OPTIONS,
+        axes=replace(_REALTIME, at=BEFORE_FIRST_FRAME),
+        realtime=RealtimeOptions(),
+        steps=_steps(
+            # A moment, in which the agent asks for the audio of the message it was given.
+            "land", _MOMENT, _SPEAK, "await-interrupted", _MOMENT, "hush", _QUEUE,
+            "await-end",
+        ),
+    ),
+    Scenario(
+        name="realtime-handle-interrupt",
+        summary=(
+            "inside an agent task code interrupts the handle of a speech in its first message, "
+            "past the session"
+        ),
+        healthy=(
+            "the response is cancelled although nobody told the session; the second message is "
+            "on neither side"
+        ),
+        expect=(
+            "kind == programmatic",
+            "conversation.same",
+            "no cancel-missing",
+            "control.whole",
+        ),
+        note=_FAST,
+        options=_OPTIONS,
+        axes=replace(_REALTIME, reply_ms=5995),
+        realtime=RealtimeOptions(messages=(1, 3), in_task=True),
+        steps=_steps(
+            "land", Step("await-created", message=2), "interrupt-handle", "await-end",
+            "await-generated",
+        ),
+    ),
+    Scenario(
+        name="realtime-late-interrupt",
+        summary=(
+            "a reply is interrupted by its handle when the server has ended its response and is "
+            "making the next"
+        ),
+        healthy="no cancel is sent, it would hit the next response; the next reply arrives whole",
+        expect=(
+            "kind == programmatic",
+            "conversation.same",
+            "no cancel-misdirected",
+            "control.whole",
+        ),
+        options=_OPTIONS,
+        axes=replace(_REALTIME, reply_ms=2995),
+        realtime=RealtimeOptions(messages=(1,)),
+        steps=_steps(
+            "land", "await-generated", "respond", "interrupt-handle", "await-end", "await-reply",
+            "await-end",
+        ),
+    ),
+    Scenario(
+        name="realtime-uninterrupted",
+        summary="nobody interrupts a realtime model's reply of two messages",
+        healthy="both messages are sent whole and are on both sides",
+        expect=(
+            "barge_ins == 0",
+            "swallowed == 0",
+            "conversation.same",
+            "control.whole",
+        ),
+        options=_OPTIONS,
+        axes=_REALTIME,
+        realtime=RealtimeOptions(),
+        steps=_steps("land", _QUEUE, "await-end"),
     ),
 )  # fmt: skip
 

@@ -34,6 +34,15 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     channels = 1                    # 1, 2
     close_ms = 0                    # how long the reply's audio stream takes to close
 
+    [realtime]                      # a realtime model instead of an LLM and a TTS
+    messages = [1, 1]               # messages of a reply, by their shares of its length
+    speed = 4.0                     # how much faster than it plays it is generated (`realtime`)
+    cancel_ms = 30                  # how long after a cancel the response ends
+    streams = "channel"             # channel, generator
+    detects_turns = true            # whether the model's server hears the caller; false: the
+                                    # session's VAD, which pauses before it interrupts
+    in_task = false                 # whether the reply is given inside an agent task
+
     [[steps]]                       # one after the other; `probe.scenarios.catalogue.STEPS`
     do = "land"
     [[steps]]
@@ -57,6 +66,7 @@ from probe.scenarios.catalogue import (
     STEPS_WITH_MS,
     Axes,
     Feature,
+    RealtimeOptions,
     Scenario,
     SessionOptions,
     Step,
@@ -79,6 +89,10 @@ def _number(value: Any) -> bool:
 
 def _text(value: Any) -> bool:
     return isinstance(value, str) and bool(value.strip())
+
+
+def _shares(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_integer, value))
 
 
 def _place(value: Any) -> bool:
@@ -114,6 +128,14 @@ _CALL: Final[dict[str, _Check]] = {
     "channels": _INTEGER,
     "close_ms": _INTEGER,
 }
+_REALTIME: Final[dict[str, _Check]] = {
+    "messages": (_shares, "a list of whole numbers"),
+    "speed": _NUMBER,
+    "cancel_ms": _INTEGER,
+    "streams": _TEXT,
+    "detects_turns": _BOOL,
+    "in_task": _BOOL,
+}
 _SCENARIO: Final[dict[str, _Check]] = {
     "name": _TEXT,
     "summary": _TEXT,
@@ -123,8 +145,13 @@ _SCENARIO: Final[dict[str, _Check]] = {
     "subscribed": _BOOL,
     "ends": _BOOL,
 }
-_STEP: Final[dict[str, _Check]] = {"do": _TEXT, "ms": _INTEGER, "interruption": _BOOL}
-_TABLES: Final = ("base", "needs", "expect", "options", "call", "steps")
+_STEP: Final[dict[str, _Check]] = {
+    "do": _TEXT,
+    "ms": _INTEGER,
+    "interruption": _BOOL,
+    "message": _INTEGER,
+}
+_TABLES: Final = ("base", "needs", "expect", "options", "call", "realtime", "steps")
 
 
 def load(path: Path) -> Scenario:
@@ -174,6 +201,8 @@ def from_document(document: Mapping[str, Any], *, where: str, name: str | None =
         values["axes"] = replace(base.axes if base else Axes(), **given_axes)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: call.{error}") from error
+    if "realtime" in document:
+        values["realtime"] = reader.realtime(document, base.realtime if base else None)
     if "needs" in document:
         values["needs"] = reader.needs(document["needs"])
     # What holds for the base says nothing about a call that was changed.
@@ -184,12 +213,15 @@ def from_document(document: Mapping[str, Any], *, where: str, name: str | None =
         raise ScenarioError(
             f"{where}: expected [[steps]] or a `base` to take them from, found neither"
         )
-    if base is None:
-        values.setdefault("summary", "a scenario of your own")
-        values.setdefault("healthy", "what its author expects")
-        scenario = Scenario(**values)
-    else:
-        scenario = replace(base, **values)
+    try:
+        if base is None:
+            values.setdefault("summary", "a scenario of your own")
+            values.setdefault("healthy", "what its author expects")
+            scenario = Scenario(**values)
+        else:
+            scenario = replace(base, **values)
+    except ScenarioError as error:
+        raise ScenarioError(f"{where}: {error}") from error
     if not scenario.options.interruption_model and any(
         step.do == "verdict" for step in scenario.steps
     ):
@@ -210,6 +242,11 @@ def to_document(scenario: Scenario) -> dict[str, Any]:
     document["expect"] = list(scenario.expect)
     document["options"] = _without_none(asdict(scenario.options))
     document["call"] = asdict(scenario.axes)
+    if scenario.realtime is not None:
+        document["realtime"] = {
+            **asdict(scenario.realtime),
+            "messages": list(scenario.realtime.messages),
+        }
     document["steps"] = [_without_none(asdict(step)) for step in scenario.steps]
     return document
 
@@ -268,6 +305,17 @@ class _Reader:
         if not isinstance(expect, list) or not all(_text(assertion) for assertion in expect):
             raise self.fail("expect", 'a list of assertions such as "verdict < clear"', expect)
         return tuple(expect)
+
+    def realtime(
+        self, document: Mapping[str, Any], base: RealtimeOptions | None
+    ) -> RealtimeOptions:
+        given = self.values(self.table(document, "realtime"), _REALTIME, "realtime.")
+        if "messages" in given:
+            given["messages"] = tuple(given["messages"])
+        try:
+            return replace(base or RealtimeOptions(), **given)
+        except ScenarioError as error:
+            raise ScenarioError(f"{self._where}: realtime.{error}") from error
 
     def steps(self, steps: Any) -> tuple[Step, ...]:
         if not isinstance(steps, list) or not steps:

@@ -88,7 +88,7 @@ class ScriptedVAD(vad.VAD):
 
 
 @dataclass(slots=True)
-class _Activity:
+class Activity:
     """What a VAD keeps count of, in frames of the microphone."""
 
     speaking: bool = False
@@ -136,13 +136,13 @@ class _Activity:
 
 class _ActivityStream(vad.VADStream):
     async def _main_task(self) -> None:
-        activity = _Activity()
+        activity = Activity()
         async for frame in self._input_ch:
             if isinstance(frame, rtc.AudioFrame):
                 for event in activity.take(frame):
                     self._event_ch.send_nowait(event)
             else:
-                activity = _Activity()  # a flush is a hard boundary: what was heard is forgotten
+                activity = Activity()  # a flush is a hard boundary: what was heard is forgotten
 
 
 class ScriptedSTT(stt.STT[Any]):

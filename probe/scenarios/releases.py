@@ -33,6 +33,7 @@ _ROOM_OUTPUTS: Final = (
 )
 _TURN_OPTIONS: Final = ("livekit.agents.voice.turn", "TurnHandlingOptions")
 _INTERRUPTION_OPTIONS: Final = ("livekit.agents.voice.turn", "InterruptionOptions")
+_REALTIME_CAPABILITIES: Final = ("livekit.agents.llm", "RealtimeCapabilities")
 _DETECTOR_MODULE: Final = "livekit.agents.inference"
 _DETECTOR: Final = "AdaptiveInterruptionDetector"
 _DETECTOR_STREAM: Final = ("livekit.agents.inference.interruption", "InterruptionStreamBase")
@@ -130,12 +131,22 @@ def _lacks_stereo() -> str | None:
     return None
 
 
+def _lacks_realtime() -> str | None:
+    if "mutable_chat_context" not in _annotations(_REALTIME_CAPABILITIES):
+        return (
+            "its realtime models can't have their conversation edited "
+            "(no RealtimeCapabilities.mutable_chat_context)"
+        )
+    return None
+
+
 _LACKS: Final[dict[Feature, Callable[[], str | None]]] = {
     "interruption-model": _lacks_model,
     "vad-before-model": _lacks_boundary,
     "pause": _lacks_pause,
     "echo-warmup": _lacks_warmup,
     "stereo": _lacks_stereo,
+    "realtime": _lacks_realtime,
 }
 
 INSTEAD: Final[dict[Feature, str]] = {
@@ -144,6 +155,7 @@ INSTEAD: Final[dict[Feature, str]] = {
     "pause": "barge-in-cut",
     "echo-warmup": "caller-ignored",
     "stereo": "it with --channels 1",
+    "realtime": "barge-in-cut",
 }
 """What comes closest where a release lacks the feature."""
 
@@ -174,8 +186,11 @@ def require(scenario: Scenario) -> None:
     raise ScenarioError(f"{scenario.name} can't run on livekit-agents {version}: {reason}; {hint}")
 
 
-def session_arguments(options: SessionOptions) -> dict[str, Any]:
-    """Keyword arguments of `AgentSession` for these options, under the names the release knows."""
+def session_arguments(options: SessionOptions, turn_detection: str) -> dict[str, Any]:
+    """Keyword arguments of `AgentSession` for these options, under the names the release knows.
+
+    ``turn_detection`` is the mode in which it finds out that the caller's turn is over.
+    """
     parameters = _session_parameters()
     arguments: dict[str, Any] = {}
     if "aec_warmup_duration" in parameters:
@@ -184,10 +199,10 @@ def session_arguments(options: SessionOptions) -> dict[str, Any]:
     if "session_close_transcript_timeout" in parameters:
         arguments["session_close_transcript_timeout"] = 0.1
     if "turn_handling" in parameters:
-        arguments["turn_handling"] = _turn_handling(options)
+        arguments["turn_handling"] = _turn_handling(options, turn_detection)
         return arguments
     flat = {
-        "turn_detection": "vad",
+        "turn_detection": turn_detection,
         "preemptive_generation": False,
         "allow_interruptions": options.allow_interruptions,
         "min_interruption_duration": options.min_duration_s,
@@ -201,7 +216,7 @@ def session_arguments(options: SessionOptions) -> dict[str, Any]:
     return arguments
 
 
-def _turn_handling(options: SessionOptions) -> dict[str, Any]:
+def _turn_handling(options: SessionOptions, turn_detection: str) -> dict[str, Any]:
     known = _annotations(_INTERRUPTION_OPTIONS)
     interruption = _given(
         {
@@ -220,7 +235,7 @@ def _turn_handling(options: SessionOptions) -> dict[str, Any]:
         known,
     )
     turn: dict[str, Any] = {
-        "turn_detection": "vad",
+        "turn_detection": turn_detection,
         "endpointing": {"min_delay": options.min_endpointing_delay_s},
         "interruption": interruption,
     }
@@ -242,6 +257,39 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
         yield
     finally:
         setattr(owner, name, original)
+
+
+def realtime_capabilities(*, detects_turns: bool) -> Any:
+    """What the scripted realtime model says it can do, in the fields the release has."""
+    from livekit.agents import llm
+
+    can = {
+        "message_truncation": True,
+        "turn_detection": detects_turns,
+        "user_transcription": detects_turns,
+        "auto_tool_reply_generation": False,
+        "audio_output": True,
+        "manual_function_calls": True,
+        "can_disable_turn_detection": False,
+        "mutable_chat_context": True,
+        "mutable_instructions": True,
+        "mutable_tools": True,
+        "per_response_tool_choice": True,
+    }
+    return llm.RealtimeCapabilities(**_given(can, _annotations(_REALTIME_CAPABILITIES)))
+
+
+def realtime_metrics(**figures: Any) -> Any:
+    """Metrics of a realtime response, ``None`` where the release has none that can be made so."""
+    found = _find("livekit.agents.metrics", "RealtimeModelMetrics")
+    try:
+        return found(
+            input_token_details=found.InputTokenDetails(),
+            output_token_details=found.OutputTokenDetails(),
+            **figures,
+        )
+    except (AttributeError, TypeError, ValueError):
+        return None
 
 
 def make_verdict_model() -> type[Any]:

@@ -15,10 +15,11 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,7 @@ from probe.scenarios.files import from_document, to_document
 from probe.scenarios.releases import require_livekit
 
 if TYPE_CHECKING:
+    from probe.scenarios.call import ModelFactory
     from probe.scenarios.sinks import Driver, SinkFactory
 
 START_LIMIT_S: Final = 60.0
@@ -61,6 +63,7 @@ async def run_call(
     *,
     sink: SinkFactory | str | None = None,
     driver: Driver | str | None = None,
+    model: ModelFactory | str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
 ) -> Path:
@@ -73,6 +76,8 @@ async def run_call(
             ``module:attribute`` of what does; ``None``: the framework's room output. See
             `probe.scenarios.sinks.SinkFactory`.
         driver: stands between the session and its sink; see `probe.scenarios.sinks.Driver`.
+        model: makes the realtime model of a scenario that has one, from what
+            `probe.scenarios.realtime.ScriptedModel` takes, which is what it is by default.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
 
@@ -82,14 +87,14 @@ async def run_call(
     from probe.scenarios.call import Call
     from probe.scenarios.sinks import named
 
-    made = {"sink": sink, "driver": driver}
+    made: dict[str, Any] = {"sink": sink, "driver": driver, "model": model}
     header = _header(scenario)
     for name, maker in made.items():
         if isinstance(maker, str):
             made[name] = named(maker, name)
         if maker is not None:
             header[name] = maker if isinstance(maker, str) else _name_of(maker)
-    call = Call(scenario, sink=made["sink"], driver=made["driver"], progress=progress)  # type: ignore[arg-type]  # resolved above
+    call = Call(scenario, **made, progress=progress)
     recording = probe.attach(call.session, path, run=header)
     try:
         if started is not None:
@@ -128,7 +133,8 @@ def limit_s(scenario: Scenario) -> float:
     """After how many seconds a call of this scenario is taken for hung."""
     axes = scenario.axes
     waits_ms = sum(step.ms or 0 for step in scenario.script)
-    replies_ms = (scenario.replies + 1) * (axes.reply_ms + axes.close_ms)
+    speed = 1.0 if scenario.realtime is None else min(scenario.realtime.speed, 1.0)
+    replies_ms = (scenario.replies + 1) * (axes.reply_ms / speed + axes.close_ms)
     timeout_s = scenario.options.false_interruption_timeout_s or 0.0
     return START_LIMIT_S + timeout_s + (replies_ms + waits_ms) / 1000
 
@@ -138,8 +144,10 @@ def run_in_child(
     directory: Path,
     *,
     python: str = sys.executable,
+    command: Sequence[str] | None = None,
     sink: str | None = None,
     driver: str | None = None,
+    model: str | None = None,
     progress: Progress | None = None,
     started: Callable[[Path], None] | None = None,
     stop: threading.Event | None = None,
@@ -150,9 +158,13 @@ def run_in_child(
         scenario: what happens.
         directory: where trace and log go; made if need be.
         python: the interpreter, whose livekit-agents is the build that is tried.
+        command: what to start instead of ``python -m probe.scenarios --json-spec -``; a call in
+            another language. It reads the same document from the first line of its stdin, says
+            the same on stdout, and ends on SIGINT or with its stdin.
         sink: ``module:attribute`` of what makes the session's sinks, see `run_call`. The child
             imports it, from the working directory as well.
         driver: ``module:attribute`` of what stands between the session and its sink.
+        model: ``module:attribute`` of what makes the realtime model.
         progress: told each step as it begins.
         started: told the trace's path as soon as there is one.
         stop: set by another thread, ends the call early as Ctrl-C does.
@@ -171,34 +183,64 @@ def run_in_child(
         "trace": str(directory.resolve() / f"{scenario.name}.jsonl"),
         "sink": sink,
         "driver": driver,
+        "model": model,
     }
-    try:
-        child = _Child(python, specification, progress, started)
-    except OSError as error:
-        raise ScenarioError(f"{python}: expected a Python interpreter ({error})") from error
-    child.wait(limit_s(scenario), stop)
+    if command is None:
+        command = [python, "-m", "probe.scenarios", "--json-spec", "-"]
+        expected = "a Python interpreter"
+    else:
+        expected = "a program to run the call"
+    own = sink is not None or driver is not None
+    with _surroundings(python, own_code=own) as (environment, folder):
+        try:
+            child = _Child(command, environment, folder, specification, progress, started)
+        except OSError as error:
+            raise ScenarioError(f"{command[0]}: expected {expected} ({error})") from error
+        child.wait(limit_s(scenario), stop)
     return child.outcome(scenario)
+
+
+@contextlib.contextmanager
+def _surroundings(python: str, *, own_code: bool) -> Iterator[tuple[dict[str, str], Path | None]]:
+    """Variables and working directory with which the child finds this probe.
+
+    Another interpreter finds nothing else of ours: what is installed beside the probe would go
+    before its own livekit, and so would what the caller has on the path or in the working
+    directory, which only code of the caller's own is looked for in.
+    """
+    package = Path(probe.__file__).resolve().parent
+    inherited = [*filter(None, [os.environ.get("PYTHONPATH")])]
+    if python == sys.executable:
+        paths = [str(package.parent), *inherited]
+        yield {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}, None
+        return
+    with tempfile.TemporaryDirectory(prefix="sinkprobe-") as folder:
+        (Path(folder) / package.name).symlink_to(package, target_is_directory=True)
+        paths = [folder, *(inherited if own_code else [])]
+        told = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        yield told, None if own_code else Path(folder)
 
 
 class _Child:
     def __init__(
         self,
-        python: str,
+        command: Sequence[str],
+        environment: dict[str, str],
+        folder: Path | None,
         specification: dict[str, Any],
         progress: Progress | None,
         started: Callable[[Path], None] | None,
     ) -> None:
-        root = str(Path(probe.__file__).resolve().parents[1])
-        paths = [root, *filter(None, [os.environ.get("PYTHONPATH")])]
         self._process = subprocess.Popen(
-            [python, "-m", "probe.scenarios", "--json-spec", "-"],
+            list(command),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
             errors="replace",
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            env=environment,
+            cwd=folder,
             # A Ctrl-C on the terminal reaches the child once, from here, and not twice.
             start_new_session=True,
         )
@@ -304,6 +346,7 @@ def serve(specification: dict[str, Any]) -> None:
                     Path(specification["trace"]),
                     sink=specification.get("sink"),
                     driver=specification.get("driver"),
+                    model=specification.get("model"),
                     progress=lambda step: _say(step=step),
                     started=started,
                 )

@@ -88,11 +88,30 @@ class Counts:
         self.clears_before_pause = 0
         self.resumes = 0
         self.paused = False
+        self.finishes = 0
+        self._at_finish: list[tuple[int, Callable[[], None]]] = []
+
+    def at_finish(self, number: int, act: Callable[[], None]) -> asyncio.Event:
+        """Calls ``act`` the moment the playback of segment ``number`` of the call is reported as
+        finished, once everybody was told; the event is set when that has happened."""
+        happened = asyncio.Event()
+
+        def finished() -> None:
+            act()
+            happened.set()
+            self.signals.notify()
+
+        if self.finishes >= number:
+            finished()
+        else:
+            self._at_finish.append((number, finished))
+        return happened
 
     def watch(self, sink: Any) -> None:
         """Counts what happens on ``sink`` and its source from now on."""
         capture_frame, flush = sink.capture_frame, sink.flush
         pause, resume = sink.pause, sink.resume
+        report_finished = sink.on_playback_finished
         watched = self._watch_source(sink)
 
         async def counted_capture(frame: rtc.AudioFrame) -> None:
@@ -121,11 +140,21 @@ class Counts:
             self.signals.notify()
             resume()
 
+        def counted_finish(*args: Any, **kwargs: Any) -> None:
+            report_finished(*args, **kwargs)
+            self.finishes += 1
+            due = [act for number, act in self._at_finish if number <= self.finishes]
+            self._at_finish = [later for later in self._at_finish if later[0] > self.finishes]
+            for act in due:
+                act()
+            self.signals.notify()
+
         # They stay on: the sink is the call's own and goes with it.
         InstancePatch(sink, "capture_frame", counted_capture)
         InstancePatch(sink, "flush", counted_flush)
         InstancePatch(sink, "pause", counted_pause)
         InstancePatch(sink, "resume", counted_resume)
+        InstancePatch(sink, "on_playback_finished", counted_finish)
 
     def _watch_source(self, sink: Any) -> bool:
         found = compat.find_source(sink)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterable, AsyncIterator
 from contextlib import aclosing
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -24,54 +26,68 @@ _RIGHT: Final = 1000 * PERIOD
 """By how much the second channel is ahead of the first, so that they have nothing in common."""
 
 
+@dataclass(slots=True)
+class Reply:
+    """What the voice has to say in one reply."""
+
+    number: int
+    lengths_ms: list[int]
+    """Of the parts still to be said."""
+    control: bool
+    delivered_ms: float = 0.0
+
+
 class Voice:
-    """The TTS."""
+    """The TTS, and what a realtime model speaks with."""
 
     def __init__(self, scenario: Scenario, signals: Signals) -> None:
         self._axes = scenario.axes
+        self._realtime = scenario.realtime
         self._scripted = scenario.replies
         self._signals = signals
         self._call_samples = 0
-        self._reply = 0
-        self._lengths_ms: list[int] = []
-        self.delivered_ms = 0.0
-        """Of the reply under way."""
+        self.reply = Reply(0, [], control=False)
+        """The one begun last."""
         self.stalled = False
         """Whether it has stopped delivering until it is let go on."""
         self._held = asyncio.Event()
 
     def begin(self, *, control: bool) -> None:
         """What is spoken next belongs to a new reply."""
-        self._reply += 1
+        self.reply = Reply(self.reply.number + 1, self._parts_ms(control), control)
+
+    def _parts_ms(self, control: bool) -> list[int]:
         reply_ms = self._axes.reply_ms
         if control:
-            self._lengths_ms = [CONTROL_MS]
-        elif self._axes.reply == "tool":
-            self._lengths_ms = [reply_ms // 2, reply_ms - reply_ms // 2]
-        else:
-            self._lengths_ms = [reply_ms]
-        self.delivered_ms = 0.0
+            return [CONTROL_MS]
+        if self._axes.reply == "tool":
+            return [reply_ms // 2, reply_ms - reply_ms // 2]
+        shares = (1,) if self._realtime is None else self._realtime.messages
+        stops = [reply_ms * part // sum(shares) for part in accumulate(shares)]
+        return [stop - start for start, stop in pairwise([0, *stops])]
 
     @property
     def wants_tool(self) -> bool:
         """Whether there is a tool to call before the reply under way is whole."""
-        return len(self._lengths_ms) > 1
+        return len(self.reply.lengths_ms) > 1
 
     def go_on(self) -> None:
         """Ends the stall, now or before it has begun."""
         self._held.set()
 
-    async def speak(self) -> AsyncIterator[rtc.AudioFrame]:
+    async def speak(self, reply: Reply | None = None) -> AsyncIterator[rtc.AudioFrame]:
+        """The next part of ``reply``, of the one begun last where it is left out."""
         axes = self._axes
-        control = self._reply > self._scripted
-        length_ms = self._lengths_ms.pop(0) if self._lengths_ms else CONTROL_MS
+        reply = reply or self.reply
+        length_ms = reply.lengths_ms.pop(0) if reply.lengths_ms else CONTROL_MS
         total = length_ms * axes.rate_hz // 1000
         base, self._call_samples = self._call_samples, self._call_samples + total
-        said_ms = self.delivered_ms
+        said_ms = reply.delivered_ms
+        speed = 1.0 if self._realtime is None else self._realtime.speed
         loop = asyncio.get_running_loop()
         started = loop.time()
         # The stall is where the barge-in lands, and that is in the last reply of the script.
-        stall_ms = self._stall_ms() if self._reply == self._scripted else None
+        stall_ms = self._stall_ms() if reply.number == self._scripted else None
         self._signals.notify()
         try:
             for start, stop in frame_bounds(total, axes.frame_ms, axes.rate_hz):
@@ -83,16 +99,16 @@ class Voice:
                     await self._held.wait()
                     self.stalled = False
                     started += loop.time() - stall_began
-                due_in_s = started + start / axes.rate_hz - loop.time()
+                due_in_s = started + start / axes.rate_hz / speed - loop.time()
                 # Even a TTS that has it all at once lets the loop turn between two frames.
                 await asyncio.sleep(max(due_in_s, 0.0) if axes.pacing == "realtime" else 0)
                 frame = self._frame(base + start, stop - start)
-                if not control:
-                    self.delivered_ms = said_ms + stop * 1000 / axes.rate_hz
+                if not reply.control:
+                    reply.delivered_ms = said_ms + stop * 1000 / axes.rate_hz
                     self._signals.notify()
                 yield frame
         finally:
-            if axes.close_ms and not control:
+            if axes.close_ms and not reply.control:
                 await asyncio.sleep(axes.close_ms / 1000)
 
     def _frame(self, start: int, samples: int) -> rtc.AudioFrame:

@@ -1,5 +1,5 @@
-"""The test kit: a sink that does everything right, sinks and frameworks with one defect each, and
-the scripted calls to try a sink of your own with.
+"""The test kit: a sink that does everything right, sinks, frameworks and realtime models with one
+defect each, and the scripted calls to try a sink of your own with.
 
     from probe.testing import check_sink
 
@@ -8,7 +8,7 @@ the scripted calls to try a sink of your own with.
             assert trial.analysis.balanced
             assert not trial.worse_than_reference
 
-Importing it loads no livekit; a sink's class does, when it is first asked for.
+Importing it loads no livekit; a class does, when it is first asked for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,12 @@ __all__ = [
     "check_sink",
 ]
 
-_MODULES = ("probe.testing.reference", "probe.testing.sinks", "probe.testing.drivers")
+_MODULES = (
+    "probe.testing.reference",
+    "probe.testing.sinks",
+    "probe.testing.drivers",
+    "probe.testing.realtime",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,5 @@
-"""What provokes each rule: the call, and the sink or the framework with just that defect.
+"""What provokes each rule: the call, and the sink, the framework or the realtime model with just
+that defect.
 
 Descriptions only: nothing in here loads livekit. `tests` of this project run all of them, and so
 can whoever wants to see what a finding looks like:
@@ -17,7 +18,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from probe.scenarios.catalogue import CATALOGUE, Axes, Scenario, Step, StepName
+from probe.scenarios.catalogue import (
+    BEFORE_FIRST_FRAME,
+    CATALOGUE,
+    Axes,
+    RealtimeOptions,
+    Scenario,
+    Step,
+    StepName,
+)
 from probe.scenarios.runner import run_in_child
 
 __all__ = ["DEFECTS", "REFERENCE", "Provocation"]
@@ -38,9 +47,13 @@ class Provocation:
     """``module:attribute`` of the sink."""
     driver: str | None = None
     """``module:attribute`` of what uses the sink wrongly."""
+    model: str | None = None
+    """``module:attribute`` of the realtime model."""
     mended: Scenario | None = None
     """The call that goes right, where not the sink but the call is what is wrong. ``None``: the
     same call on the reference sink, without a driver."""
+    mended_model: str | None = None
+    """The realtime model of the call that goes right; ``None``: the scripted one as it is."""
 
     def run(self, directory: Path | str, *, python: str = sys.executable) -> Path:
         """Runs it in a child process; the trace it left in ``directory``.
@@ -48,7 +61,12 @@ class Provocation:
         Raises: `ScenarioError` where the release can't run it.
         """
         outcome = run_in_child(
-            self.scenario, Path(directory), sink=self.sink, driver=self.driver, python=python
+            self.scenario,
+            Path(directory),
+            sink=self.sink,
+            driver=self.driver,
+            model=self.model,
+            python=python,
         )
         return outcome.trace
 
@@ -56,7 +74,12 @@ class Provocation:
     def cure(self) -> Provocation:
         """The same with what is wrong put right: the rule is silent."""
         return replace(
-            self, scenario=self.mended or self.scenario, sink=REFERENCE, driver=None, mended=None
+            self,
+            scenario=self.mended or self.scenario,
+            sink=REFERENCE,
+            driver=None,
+            model=self.mended_model,
+            mended=None,
         )
 
 
@@ -131,6 +154,12 @@ _BURST: Final = replace(
         "await-resumed", Step("wait", ms=200), "interrupt", "await-end",
     ),
 )  # fmt: skip
+
+
+_MID_MESSAGE: Final = _call("realtime-mid-message", reply_ms=3995, at=300)
+_SLOW_CANCEL: Final = replace(
+    _MID_MESSAGE, realtime=RealtimeOptions(messages=(1, 3), cancel_ms=400)
+)
 
 
 def _by_rule(provocations: Iterable[Provocation]) -> Mapping[str, tuple[Provocation, ...]]:
@@ -224,5 +253,19 @@ DEFECTS: Final = _by_rule((
     _P("bad-geometry", "empty frames", _UNINTERRUPTED, driver=_sink("EmptyFrames")),
     _P("bad-geometry", "more data than samples", _UNINTERRUPTED, driver=_sink("PadsFrames")),
     _P("bad-geometry", "the rate changes", _UNINTERRUPTED, driver=_sink("ChangesRate")),
+    _P("ghost-message", "a second message nobody played", _MID_MESSAGE,
+       mended_model=_sink("TidiesUp")),
+    _P("ghost-message", "interrupted before its first frame",
+       _call("realtime-before-first-frame", reply_ms=1995, at=BEFORE_FIRST_FRAME),
+       mended_model=_sink("TidiesUp")),
+    _P("lost-message", "deleted as it is truncated", _MID_MESSAGE, model=_sink("DropsTruncated")),
+    _P("lost-message", "without text", _call("realtime-uninterrupted", reply_ms=1495, at=300),
+       model=_sink("SaysNoWords")),
+    _P("truncation-off", "truncated elsewhere", _MID_MESSAGE, model=_sink("TruncatesElsewhere")),
+    _P("cancel-missing", "never cancelled", _MID_MESSAGE, model=_sink("NeverCancels")),
+    _P("cancel-misdirected", "cancelled when the next has begun",
+       CATALOGUE["realtime-late-interrupt"], model=_sink("CancelsAnyway")),
+    _P("generation-overrun", "the server takes its time", _SLOW_CANCEL, mended=_MID_MESSAGE),
+    _P("generation-overrun", "never cancelled", _MID_MESSAGE, model=_sink("NeverCancels")),
 ))  # fmt: skip
 """By rule, in the order of the rules."""

@@ -397,6 +397,7 @@ class ItemCommitted:
 
 
 RealtimeEnd = Literal["stream", "closed", "metrics"]
+MessageSeen = Literal["event", "context", "stream"]
 ContextSide = Literal["server", "local"]
 CountedAt = Literal["interrupt", "cancel", "ended", "speech_done", "detached"]
 
@@ -472,9 +473,10 @@ class MessageCreated:
     message: str
     response: int | None = None
     """``None`` where it can't be told which of several it belongs to."""
-    by: Literal["event", "context", "stream"] = "event"
-    """How it was seen: the session's own event, a look at the server-side context, or only when
-    the agent pulled it. The last two are late."""
+    by: MessageSeen = "event"
+    """How it was seen first: the session's own event, a look at the server-side context, or in the
+    response's stream, where it was pulled or found lying unread. The last two are late; where the
+    stream can be looked into, by at most 10 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -585,9 +587,12 @@ class ContextSent:
 class ContextSeen:
     """What changed on one side since the last look: (id, role) of items added, ids removed.
 
-    Looks are taken at the end of each speech, when a response is created, around a context that
-    is sent, and when the tap comes off; a look that finds nothing new is written at the end of a
-    speech only.
+    The local side is the session's history, and before it what the agent's own context has of
+    items that the provider did not create.
+
+    Looks are taken when the tap goes on, at the end of each speech, when a response is created,
+    around a context that is sent, and when the tap comes off; a look that finds nothing new is
+    written at the end of a speech only.
     """
 
     NAME: ClassVar[str] = "context_seen"

@@ -100,7 +100,7 @@ _ENCODERS: Final[dict[str, Callable[[Any], str]]] = {
 def _encoder(annotation: str) -> Callable[[Any], str]:
     """Encoder of a field, by its annotation in `probe.trace.events`."""
     bare = annotation.removesuffix(" | None")
-    if bare.startswith("list[tuple["):
+    if bare.startswith("list[tuple[int"):
         return _ranges
     if bare.startswith(("dict[", "list[")):
         return _mapping

@@ -10,7 +10,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, get_args
 
-from reports.results import Amount, Analysis, BargeIn, Leak, LeakCause, Outcome, VerdictKind
+from reports.results import (
+    Amount,
+    Analysis,
+    BargeIn,
+    GenerationStop,
+    Leak,
+    LeakCause,
+    Outcome,
+    Realtime,
+    VerdictKind,
+)
 
 __all__ = [
     "AUDIO_EVENTS",
@@ -259,6 +269,75 @@ def _unaccounted(analysis: Analysis, _: BargeIn | None) -> Reading:
     return Reading(samples=samples)
 
 
+# --- Realtime models -----------------------------------------------------------------------------
+
+
+def _realtime(
+    of: Callable[[Analysis, Realtime], Reading],
+) -> Callable[[Analysis, BargeIn | None], Reading]:
+    def read(analysis: Analysis, _: BargeIn | None) -> Reading:
+        if analysis.realtime is None:
+            return _never(analysis, "there was no realtime model")
+        return of(analysis, analysis.realtime)
+
+    return read
+
+
+def _stop(of: Callable[[Analysis, GenerationStop], Reading]) -> Reader:
+    """Reads how the generation of the interrupted speech was stopped."""
+
+    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
+        assert barge_in is not None
+        if analysis.realtime is None:
+            return _never(analysis, "there was no realtime model")
+        stops = [s for s in analysis.realtime.stops if s.speech_id == barge_in.speech_id]
+        if not stops:
+            return _never(analysis, "no response of a realtime model was interrupted")
+        return of(analysis, stops[0])
+
+    return read
+
+
+def _cancel(analysis: Analysis, stop: GenerationStop) -> Reading:
+    if stop.cancel_ms is None:
+        return _never(analysis, "cancel never came")
+    return Reading(us=_us(stop.cancel_ms))
+
+
+def _generated_after(analysis: Analysis, stop: GenerationStop) -> Reading:
+    sound = stop.generated_after
+    if sound is None:
+        return Reading(unknown="the model's streams do not say what was generated")
+    return Reading(
+        us=None if sound.ms is None else _us(sound.ms),
+        samples=sound.samples,
+        bound=0 if analysis.trace.complete else 1,
+    )
+
+
+def _generating(_: Analysis, stop: GenerationStop) -> Reading:
+    if stop.generating_ms is None:
+        return Reading(unknown="the end of the response was not seen")
+    return Reading(us=_us(stop.generating_ms))
+
+
+def _same(_: Analysis, realtime: Realtime) -> Reading:
+    rows = realtime.conversation
+    if any(row.difference in ("server only", "history only") for row in rows):
+        return Reading(flag=False)
+    if not rows or any(None in (row.server, row.local) for row in rows):
+        return Reading(unknown="the trace can't tell what both sides hold")
+    return Reading(flag=True)
+
+
+def _number(of: Callable[[Realtime], int]) -> Reader:
+    return _realtime(
+        lambda analysis, realtime: Reading(
+            number=of(realtime), bound=0 if analysis.trace.complete else 1
+        )
+    )
+
+
 # --- The rest ------------------------------------------------------------------------------------
 
 
@@ -347,9 +426,17 @@ _INSTANTS: Final = {
 
 _ALL: Final = (
     *(Name(name, "instant", "barge-in", text, _instant(name)) for name, text in _INSTANTS.items()),
+    Name("cancel", "instant", "barge-in", "the realtime model was told to cancel", _stop(_cancel)),
     Name("stop", "length", "barge-in", "verdict to last sample sent, 0 for none", _length("stop")),
     Name(
         "stalled", "length", "barge-in", "longest stall of the loop around it", _length("stalled")
+    ),
+    Name(
+        "generating",
+        "length",
+        "barge-in",
+        "commit to the end of the realtime model's response",
+        _stop(_generating),
     ),
     *(
         Name(f"{name}.{b}", "amount", "barge-in", text.format(b), _audio(name, b))
@@ -366,6 +453,13 @@ _ALL: Final = (
         )
         for cause in get_args(LeakCause)
     ),
+    Name(
+        "generated_after",
+        "amount",
+        "barge-in",
+        "made by the realtime model after the commit",
+        _stop(_generated_after),
+    ),
     Name("remaining", "amount", "barge-in", "of the speech, not sent at the verdict", _remaining),
     Name("kind", "word", "barge-in", " | ".join(WORDS["kind"]), _word("kind")),
     Name("outcome", "word", "barge-in", " | ".join(WORDS["outcome"]), _word("outcome")),
@@ -378,6 +472,27 @@ _ALL: Final = (
     Name(
         "faults", "count", "trace", "kinds of fault of the probe", _count(lambda a: len(a.faults))
     ),
+    Name(
+        "responses",
+        "count",
+        "trace",
+        "responses of the realtime model",
+        _number(lambda realtime: len(realtime.responses)),
+    ),
+    Name(
+        "messages",
+        "count",
+        "trace",
+        "messages of the realtime model",
+        _number(lambda realtime: len(realtime.messages)),
+    ),
+    Name(
+        "cancels",
+        "count",
+        "trace",
+        "cancels sent to the realtime model",
+        _number(lambda realtime: len(realtime.cancels)),
+    ),
     Name("balanced", "flag", "trace", "every sample has its place", _balanced),
     Name(
         "complete",
@@ -387,6 +502,13 @@ _ALL: Final = (
         lambda analysis, _: Reading(flag=analysis.trace.complete),
     ),
     Name("control.whole", "flag", "trace", "the control reply arrived whole", _control),
+    Name(
+        "conversation.same",
+        "flag",
+        "trace",
+        "the realtime model's server and the history hold the same",
+        _realtime(_same),
+    ),
 )
 
 NAMES: Final[dict[str, Name]] = {name.name: name for name in _ALL}

@@ -34,7 +34,7 @@ from reports.barge_ins import RESOLUTION_NS, turns_of
 from reports.crossings import Audio, Crossed
 from reports.facts import FOREVER
 from reports.ledger import GAP_NS, Lost
-from reports.results import BargeIn, Range, Segment
+from reports.results import BargeIn, Range, Realtime, Segment
 from reports.units import instant_ms, samples_ms
 
 __all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech", "at_ns"]
@@ -73,13 +73,19 @@ class Case:
     """One trace, with everything the ledger and the barge-ins say about it. Never changed."""
 
     def __init__(
-        self, audio: Audio, segments: tuple[Segment, ...], barge_ins: tuple[BargeIn, ...]
+        self,
+        audio: Audio,
+        segments: tuple[Segment, ...],
+        barge_ins: tuple[BargeIn, ...],
+        realtime: Realtime | None = None,
     ) -> None:
         self.audio = audio
         self.ledger = audio.ledger
         self.trace = audio.trace
         self.segments = segments
         self.barge_ins = barge_ins
+        self.realtime = realtime
+        """``None``: the trace shows no session of a realtime model."""
 
     # --- How far the trace can be trusted ---------------------------------------------------------
 

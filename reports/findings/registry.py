@@ -8,6 +8,8 @@ from typing import Final
 from reports.findings import (
     bad_geometry,
     caller_ignored,
+    cancel_misdirected,
+    cancel_missing,
     capture_stalled,
     committed_unheard,
     extra_finish,
@@ -15,9 +17,12 @@ from reports.findings import (
     finished_uninterrupted,
     gap_in_speech,
     gate_left_closed,
+    generation_overrun,
+    ghost_message,
     late_frames,
     leak_after_verdict,
     loop_blocked,
+    lost_message,
     never_cleared,
     old_audio_in_new_segment,
     position_off,
@@ -33,9 +38,10 @@ from reports.findings import (
     started_twice,
     swallowed_audio,
     swallowed_reply,
+    truncation_off,
 )
 from reports.findings.case import Case
-from reports.findings.rule import Found, Rule
+from reports.findings.rule import Found, Rule, Unjudged
 from reports.findings.thresholds import limits_of
 from reports.ledger import SLACK_NS
 from reports.results import (
@@ -85,6 +91,13 @@ RULES: Final[Mapping[str, Rule]] = {
         stale_verdict,
         capture_stalled,
         bad_geometry,
+        # what the provider of a realtime model believes, and what it goes on making
+        ghost_message,
+        lost_message,
+        truncation_off,
+        cancel_missing,
+        cancel_misdirected,
+        generation_overrun,
     )
 }
 """Name to rule, in the order they are listed."""
@@ -99,7 +112,8 @@ SHOWN_MOMENTS: Final = 40
 def judge(
     case: Case, settings: Mapping[str, Mapping[str, float]]
 ) -> tuple[tuple[Finding, ...], tuple[NotJudged, ...]]:
-    """Findings of every rule, worst first, and the rules that could not be judged. Pure.
+    """Findings of every rule, worst first, and the rules that could not be judged, or not on all of
+    the trace. Pure.
 
     Args:
         case: the trace.
@@ -108,11 +122,21 @@ def judge(
     findings: list[Finding] = []
     not_judged: list[NotJudged] = []
     for rule in RULES.values():
+        if "realtime" in rule.needs and case.realtime is None and "realtime" not in case.missing:
+            continue
         reason = _lacks(case, rule)
         if reason is not None:
             not_judged.append(NotJudged(rule.name, reason))
             continue
-        found = rule.judge(case, limits_of(rule, settings))
+        found: list[Found] = []
+        reasons: dict[str, None] = {}
+        for each in rule.judge(case, limits_of(rule, settings)):
+            if isinstance(each, Unjudged):
+                reasons[each.reason] = None
+            else:
+                found.append(each)
+        if reasons:
+            not_judged.append(NotJudged(rule.name, "; ".join(reasons)))
         if rule.from_absence:
             found = [f for f in found if all(at <= case.end_ns for at, _ in f.moments)]
         findings += [_finding(case, rule, each) for each in found]

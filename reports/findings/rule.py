@@ -9,7 +9,7 @@ from typing import Any, Literal
 from reports.findings.case import Case
 from reports.results import Part, Range, Severity, Unit
 
-__all__ = ["Found", "Limits", "Need", "Rule", "Threshold", "plain"]
+__all__ = ["Found", "Limits", "Need", "Rule", "Threshold", "Unjudged", "plain"]
 
 Limits = Mapping[str, float]
 """The thresholds of one rule as they are in force, by name, in their unit."""
@@ -24,11 +24,13 @@ Need = Literal[
     "pause",
     "playback_started",
     "overlapping_speech",
+    "realtime",
 ]
 """What a rule can't do without: a boundary, a balance that adds up, a trace in which nothing
 is missing before its end (for rules that conclude from a frame, a mark or a report that is not
 there), the session's events (who speaks, who interrupts whom), or a signal that older releases
-lack."""
+lack. A rule that needs ``realtime`` says nothing of a call without a realtime model, not even that
+it could not be judged: there is nothing to judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,13 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A part of the trace that gives a rule no ground to judge by; the rest it judges."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One way the audio goes wrong."""
 
@@ -83,7 +92,7 @@ class Rule:
     """What the figure of its findings is."""
     unit: Unit
     """Unit of that figure."""
-    judge: Callable[[Case, Limits], Iterable[Found]]
+    judge: Callable[[Case, Limits], Iterable[Found | Unjudged]]
     """Pure; findings in time order."""
     thresholds: tuple[Threshold, ...] = ()
     from_absence: bool = False

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from reports.explanations import amount_text, measured
-from reports.renderers import findings
+from reports.renderers import findings, realtime
 from reports.renderers.page import Page, printable, shortened
 from reports.renderers.wording import (
     BALANCE_NOTE,
@@ -106,6 +106,8 @@ def _heading(page: Page, analysis: Analysis) -> None:
     page.paragraph(run_words(analysis))
     labels = [f"{printable(name)}={printable(value)}" for name, value in trace.labels.items()]
     page.paragraph(", ".join(versions(trace) + labels))
+    if analysis.realtime is not None:
+        page.line(f"  realtime model {printable(analysis.realtime.model) or DASH}")
     counted = f"counted at: {', '.join(tapped(trace)) or 'nothing'}"
     gone = not_tapped(trace)
     if gone:
@@ -126,6 +128,7 @@ def _single(page: Page, analysis: Analysis) -> None:
     _unplaced_bookmarks(page, analysis)
     _swallowed(page, analysis.segments)
     _control(page, analysis)
+    realtime.show(page, analysis)
     _balance(page, analysis, analysis.segments)
     _losses(page, analysis.segments)
     _claims(page, analysis, analysis.segments)
@@ -141,6 +144,8 @@ def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
         _key_figures(page, analysis, barge_in)
     if not mine:
         page.title(f"No barge-in on segment {index}")
+    if segments[0].message_id is not None:
+        page.paragraph(f"plays message {printable(segments[0].message_id)}")
     findings.show(page, analysis, [f for f in analysis.findings if f.segment == index])
     for barge_in in mine:
         _details(page, analysis, barge_in)
@@ -157,7 +162,7 @@ def _segment_in_full(page: Page, analysis: Analysis, index: int) -> None:
 
 def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     page.title(barge_in_title(barge_in))
-    page.line(f"  speech {barge_in.speech_id or DASH}", "dim")
+    page.line(f"  speech {printable(barge_in.speech_id or DASH)}", "dim")
     page.line()
     sent = (barge_in.leaked or {}).get("sent")
     pushed = (barge_in.leaked or {}).get("pushed")
@@ -482,6 +487,7 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
     if len(analyses) == 1:
         _swallowed(page, analyses[0].segments)
         _control(page, analyses[0])
+        realtime.show(page, analyses[0])
         _balance(page, analyses[0], analyses[0].segments)
         for segment in analyses[0].segments:
             _under_way(page, analyses[0], segment)

@@ -1,0 +1,136 @@
+"""Builds in a row, asked one by one whether a finding is there; each until its runs agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from probe.builds import published
+from probe.builds.bisection import decide
+from probe.builds.journal import Journal
+from probe.builds.releases import Published
+from probe.cli import building
+from probe.cli.sweep import judged
+from probe.errors import BuildError
+from probe.scenarios.catalogue import Scenario
+from probe.sweep import Build, Call, Cell
+from reports.runs import why_set_apart
+
+if TYPE_CHECKING:
+    from probe.cli.sweep_tables import Made
+    from reports.findings import Gate, Settings
+
+__all__ = ["Candidate", "Step", "Trial"]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A place in the row of builds."""
+
+    name: str
+    """Its version, or as the user named it."""
+    uploaded: str | None
+    """Day, UTC; ``None``: no release, or the registry does not say."""
+    what: Build | Published
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A build that was tried."""
+
+    build: str
+    uploaded: str | None
+    found: bool | None
+    """Whether the finding is there; ``None``: it could not be tried."""
+    shown: int
+    """Runs in which it is there."""
+    absent: int
+    """Runs in which it is not."""
+    unusable: int
+    """Runs that say nothing."""
+    reason: str
+    """Why the last of these says nothing, or why the build can't be had; else empty."""
+
+
+class Trial:
+    """A row of builds, and what is known of each."""
+
+    def __init__(
+        self,
+        row: Sequence[Candidate],
+        scenario: Scenario,
+        gate: Gate,
+        *,
+        agree: int,
+        limits: Settings,
+        cache: Path | None,
+        journal: Journal,
+        told: Callable[[Step], None],
+    ) -> None:
+        self.row = row
+        self.scenario = scenario
+        self.gate = gate
+        self.agree = agree
+        self.steps: list[Step] = []
+        """In the order they were made."""
+        self._limits = limits
+        self._cache = cache
+        self._journal = journal
+        self._told = told
+        self._needs_barge_in = bool(building.barging_in([scenario]))
+
+    def found(self, place: int) -> bool | None:
+        """Whether the finding is there on the build at that place; ``None``: it can't be tried."""
+        candidate = self.row[place]
+        runs: list[bool | None] = []
+        reason = ""
+        with building.told() as say:
+            try:
+                build = candidate.what
+                if isinstance(build, Published):
+                    build = published(build, self._cache, say)
+            except BuildError as error:
+                reason = str(error)
+            else:
+                cell = Cell(self.scenario, build)
+                for number in count(1):
+                    call = Call(cell, number)
+                    if self._journal.trace(call) is None:
+                        say(f"{candidate.name}: run {number}")
+                    with closing(self._journal.run([call])) as results:
+                        made = judged(next(results), self._limits)
+                    answer, why = self._answer(made)
+                    runs.append(answer)
+                    reason = why or reason
+                    if decide(runs, self.agree) is not None:
+                        break
+        decided = decide(runs, self.agree)
+        step = Step(
+            build=candidate.name,
+            uploaded=candidate.uploaded,
+            found=decided if isinstance(decided, bool) else None,
+            shown=runs.count(True),
+            absent=runs.count(False),
+            unusable=runs.count(None),
+            reason=reason,
+        )
+        self.steps.append(step)
+        self._told(step)
+        return step.found
+
+    def _answer(self, made: Made) -> tuple[bool | None, str]:
+        """Whether a run has the finding; with a reason where it says nothing."""
+        analysis = made.analysis
+        if analysis is None:
+            return None, made.error
+        apart = why_set_apart(analysis, barge_in=self._needs_barge_in)
+        if apart is not None:
+            return None, apart
+        if self.gate.fails(analysis):
+            return True, ""
+        unjudged = self.gate.unjudged(analysis)
+        return (False, "") if unjudged is None else (None, unjudged)

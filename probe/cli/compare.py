@@ -1,0 +1,308 @@
+"""``sinkprobe compare``: builds, or folders of traces, side by side with what differs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, zip_longest
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from probe.cli import building, settings
+from probe.cli.report import coloured, columns, put, traces_of
+from probe.cli.run import DEFAULT_DIRECTORY, find
+from probe.cli.sweep import INTERRUPTED, PACING_LIST, make_calls
+from probe.errors import TraceError, UsageError
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
+from probe.sweep import Build, Cell, calls, plan
+
+if TYPE_CHECKING:
+    from probe.builds import BuildSpec
+    from probe.cli.sweep_tables import Made
+    from reports.compare import BuildFacts, Comparison, RunResult
+    from reports.compare_gates import NewGate
+    from reports.findings import Gate, Settings
+
+__all__ = ["compare"]
+
+RUNS: Final = 5
+_SOURCES: Final = (
+    "pyproject.toml", "package.json", "pyvenv.cfg", "node_modules", "livekit-agents", ".git",
+)  # fmt: skip
+"""What a folder has that is a checkout or an environment, and no folder of traces."""
+
+
+@dataclass(slots=True)
+class _Collected:
+    """Runs by build, and what came in the way."""
+
+    runs: dict[str, list[RunResult]] = field(default_factory=dict)
+    facts: list[BuildFacts] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stopped: bool = False
+    failed: bool = False
+    """Whether something that was asked for is missing."""
+
+
+@click.command("compare")
+@click.argument("builds", nargs=-1, required=True, metavar="BUILD|FOLDER…")
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="SCENARIO|FILE.toml",
+    help=f"What to run; may be repeated. Default: {DEFAULT}.",
+)
+@click.option("--pacing", type=PACING_LIST, help="How the TTS delivers the reply, one or several.")
+@click.option(
+    "--runs", type=click.IntRange(min=1), help=f"Runs of each call on each build. Default: {RUNS}."
+)
+@click.option(
+    "--out",
+    "directory",
+    type=click.Path(file_okay=False, path_type=Path),
+    help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
+)
+@building.cached
+@click.option(
+    "--format",
+    "output_format",
+    type=click.Choice(["terminal", "markdown", "json"]),
+    default="terminal",
+    show_default=True,
+)
+@click.option(
+    "--fail-on",
+    "fail_on",
+    multiple=True,
+    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE",
+    help="Exit with 3 where the last build shows this: besides what `report` takes, new:RULE (in "
+    "none of the first build's runs) and 'RULE+20ms' (the median grew by more).",
+)
+@settings.with_thresholds
+def compare(
+    builds: Sequence[str],
+    scenarios: Sequence[str],
+    pacing: Sequence[str] | None,
+    runs: int | None,
+    directory: Path | None,
+    cache: Path | None,
+    output_format: str,
+    fail_on: Sequence[str],
+    thresholds: Sequence[str],
+) -> int:
+    """Compare builds by the same scripted calls, or folders of recorded traces.
+
+    BUILD is installed, livekit-agents==1.6.5, livekit-agents>=1.8, livekit-agents==1.5.*,
+    npm:@livekit/agents@1.9.0, a checkout, or a git URL with @REF. Each build is compared with the
+    first. Runs are interleaved (A B C A B C), so that a machine that slows down hits all alike.
+    A run that does not balance or never comes to its barge-in is set apart. Ctrl-C keeps what was
+    done and prints the comparison so far.
+
+    A build or a call of which there is no result makes the exit code 1, what --fail-on forbids
+    makes it 3.
+    """
+    from probe.builds import parse
+
+    limits = settings.load(thresholds)
+    forbidden = _gates(fail_on)
+    if all(_is_recorded(text) for text in builds):
+        asked = {
+            "--scenario": scenarios, "--pacing": pacing, "--runs": runs, "--out": directory,
+            "--cache": cache,
+        }  # fmt: skip
+        for option, value in asked.items():
+            if value:
+                raise UsageError(f"{option} goes with builds: what was recorded is compared as is")
+        if len(builds) < 2:
+            raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
+        collected = _recorded(builds, limits)
+        with_barge_in = building.barging_in(list(CATALOGUE.values()))
+    else:
+        specs = [parse(text) for text in builds if not _is_recorded(text)]
+        if len(specs) < len(builds):
+            mixed = next(text for text in builds if _is_recorded(text))
+            raise UsageError(
+                f"expected builds only or folders of traces only, found both: {mixed} is a folder "
+                "of traces"
+            )
+        chosen = [find(name) for name in scenarios or (DEFAULT,)]
+        folder = directory or Path(DEFAULT_DIRECTORY) / time.strftime("compare-%Y%m%d-%H%M%S")
+        collected = _made(specs, chosen, pacing, runs or RUNS, folder, cache, limits)
+        with_barge_in = building.barging_in(chosen)
+
+    from reports.compare import compare as side_by_side
+
+    comparison = side_by_side(
+        collected.runs,
+        with_barge_in=with_barge_in,
+        facts=collected.facts,
+        complete=not collected.stopped,
+        notes=collected.notes,
+    )
+    _show(comparison, output_format)
+    if collected.stopped:
+        return INTERRUPTED
+    code = _judge(comparison, collected, forbidden)
+    return code or int(collected.failed)
+
+
+# --- Traces that are there -----------------------------------------------------------------------
+
+
+def _is_recorded(text: str) -> bool:
+    path = Path(text)
+    if path.is_file():
+        return True
+    return path.is_dir() and not any((path / name).exists() for name in _SOURCES)
+
+
+def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
+    from reports.compare import read
+
+    collected = _Collected()
+    for name, folder in zip(_labels(folders), folders, strict=True):
+        results: list[RunResult] = []
+        for path in traces_of([Path(folder)]):
+            try:
+                results.append(read(path, settings=limits))
+            except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
+                collected.failed = True
+                click.echo(f"sinkprobe: {error}", err=True)
+        collected.runs[name] = results
+    if _one_after_the_other(collected.runs.values()):
+        collected.notes.append(
+            "These were recorded one after the other, not by turns: what else changed in between "
+            "is in the differences as well."
+        )
+    return collected
+
+
+def _one_after_the_other(builds: Iterable[Sequence[RunResult]]) -> bool:
+    """Whether all runs of one build began after all of another."""
+    started = [[r.started_unix_s for r in runs if r.started_unix_s is not None] for runs in builds]
+    spans = sorted((min(times), max(times)) for times in started if times)
+    return any(first[1] < second[0] for first, second in combinations(spans, 2))
+
+
+def _labels(folders: Sequence[str]) -> list[str]:
+    """The folders' names, or their whole paths where names are alike; no two the same."""
+    names = [Path(folder).name or folder for folder in folders]
+    if len(set(names)) < len(names):
+        names = [str(Path(folder)) for folder in folders]
+    seen: dict[str, int] = {}
+    labels = []
+    for name in names:
+        seen[name] = count = seen.get(name, 0) + 1
+        labels.append(name if count == 1 else f"{name} ({count})")
+    return labels
+
+
+# --- Builds --------------------------------------------------------------------------------------
+
+
+def _made(
+    specs: Sequence[BuildSpec],
+    scenarios: Sequence[Scenario],
+    pacings: Sequence[str] | None,
+    runs: int,
+    folder: Path,
+    cache: Path | None,
+    limits: Settings,
+) -> _Collected:
+    from probe.builds import BuildFailed, make_all
+
+    collected = _Collected()
+    with building.told() as said:
+        found = make_all(specs, cache, said)
+    if len(found) < 2:
+        raise UsageError(f"expected two builds or more, found only {found[0].label}")
+    there: list[Build] = []
+    for one in found:
+        collected.runs[one.label] = []
+        collected.facts.append(building.facts_of(one))
+        if not isinstance(one, BuildFailed):
+            there.append(one)
+    collected.failed = len(there) < len(found)
+    if there:
+        planned = plan(scenarios, {} if pacings is None else {"pacing": pacings}, there)
+        reasons = [one.reason for one in planned.left_out]
+        if not planned.cells:
+            raise UsageError(
+                f"expected at least one call that can be made, found none: {'; '.join(reasons)}"
+            )
+        made: list[Made] = []
+        try:
+            make_calls(calls(_by_turns(planned.cells), runs), folder, 1, limits, made)
+        except KeyboardInterrupt:
+            collected.stopped = True
+        for one_made in made:
+            label = one_made.call.cell.build.label
+            collected.runs[label].append(building.result_of(one_made))
+        collected.failed |= any(one_made.analysis is None for one_made in made)
+        collected.notes += [f"Left out: {reason}" for reason in reasons]
+        collected.notes.append(f"Traces: {folder}")
+    return collected
+
+
+def _by_turns(cells: Sequence[Cell]) -> list[Cell]:
+    """One round: every call on all builds in turn, then the next call."""
+    rounds: dict[Build, list[Cell]] = {}
+    for cell in cells:
+        rounds.setdefault(cell.build, []).append(cell)
+    return [cell for turn in zip_longest(*rounds.values()) for cell in turn if cell is not None]
+
+
+# --- What becomes of it --------------------------------------------------------------------------
+
+
+def _show(comparison: Comparison, output_format: str) -> None:
+    from reports.renderers import compare_json, compare_markdown, compare_terminal
+
+    if output_format == "json":
+        put(compare_json.render(comparison))
+    elif output_format == "markdown":
+        put(compare_markdown.render(comparison))
+    else:
+        put(compare_terminal.render(comparison, width=columns(), colour=coloured()))
+
+
+def _gates(texts: Sequence[str]) -> list[NewGate | Gate]:
+    from reports.compare_gates import parse
+    from reports.findings import SettingError
+
+    try:
+        return [parse(text) for text in texts]
+    except SettingError as error:
+        raise UsageError(f"--fail-on: {error}") from error
+
+
+def _judge(
+    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | Gate]
+) -> int:
+    """The exit code that the gates make, with a line for each that is not passed."""
+    from reports.compare_gates import NewGate
+    from reports.renderers import compare_text
+
+    last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
+    code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])
+    if forbidden and not last:
+        click.echo(
+            f"sinkprobe: --fail-on: not judged, {[*collected.runs][-1]} has no run", err=True
+        )
+        code = 1
+    varied = compare_text.varied(comparison)
+    for gate in forbidden:
+        if not isinstance(gate, NewGate):
+            continue
+        for judged in gate.judge(comparison):
+            where = compare_text.title(judged.table.call, varied)
+            said = "found what it forbids" if judged.fails else "not judged"
+            click.echo(
+                f"sinkprobe: {where}: --fail-on {gate.text}: {said}, {judged.reason}", err=True
+            )
+            code = max(code, settings.FINDINGS_EXIT if judged.fails else 1)
+    return code
