@@ -324,12 +324,7 @@ def as_markdown(table: Table) -> str:
         "scenario", *names, "runs", "leaked at sent, ms", "swallowed, ms", "unaccounted",
         "outcome", "findings",
     ]  # fmt: skip
-    lines = [
-        *_head(table, 10_000),
-        "",
-        markdown_text.row(heads),
-        markdown_text.row(["---"] * len(heads)),
-    ]
+    rows = []
     for row in table.rows:
         runs = row.runs
         axes = [str(getattr(row.cell.axes, name)) for name in table.varied]
@@ -337,21 +332,20 @@ def as_markdown(table: Table) -> str:
         if runs.set_apart:
             remarks.append(f"{len(runs.set_apart)} set apart")
         remarks += [f"no result: {reason}" for reason in row.failed]
-        lines.append(
-            markdown_text.row(
-                [
-                    _name(table, row),
-                    *axes,
-                    str(runs.count),
-                    f"{_median(runs.leaked)} {_bracketed(runs.leaked)}",
-                    f"{_median(runs.swallowed)} {_bracketed(runs.swallowed)}",
-                    _count(runs),
-                    _tally(runs.outcomes, runs.count) or DASH,
-                    "; ".join(remarks) or DASH,
-                ]
-            )
+        rows.append(
+            [
+                markdown_text.plain(_name(table, row)),
+                *axes,
+                str(runs.count),
+                f"{_median(runs.leaked)} {_bracketed(runs.leaked)}",
+                f"{_median(runs.swallowed)} {_bracketed(runs.swallowed)}",
+                _count(runs),
+                _tally(runs.outcomes, runs.count) or DASH,
+                markdown_text.plain("; ".join(remarks)) or DASH,
+            ]
         )
-    lines += ["", *_foot(table, 10_000)]
+    table_lines = markdown_text.table(heads, rows, right=len(heads))
+    lines = [*_head(table, 10_000), "", *table_lines, "", *_foot(table, 10_000)]
     return "\n".join(line.strip() for line in lines) + "\n"
 
 

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from reports.compare import Against, Column, Comparison, Measured, Table
 from reports.measures import MEASURES, Measure
 from reports.renderers import compare_text as words
-from reports.renderers.markdown_text import plain, row
+from reports.renderers import markdown_text
+from reports.renderers.markdown_text import plain
 
 __all__ = ["render"]
 
@@ -24,17 +25,11 @@ def render(comparison: Comparison) -> str:
             lines.append(f"- **{plain(title)}, {who}:** {plain(words.conclusion(table, against))}")
     if not comparison.complete:
         lines.append("- Broken off: these are the runs up to there.")
-    lines += ["", row(["", "build", "what ran"]), row(["---"] * 3)]
-    for facts in comparison.builds:
-        lines.append(
-            row(
-                [
-                    names[facts.build],
-                    plain(facts.build),
-                    plain(words.installed(facts) or words.DASH),
-                ]
-            )
-        )
+    builds = [
+        [names[facts.build], plain(facts.build), plain(words.installed(facts) or words.DASH)]
+        for facts in comparison.builds
+    ]
+    lines += ["", *markdown_text.table(["", "build", "what ran"], builds, right=3)]
     told = [f"All calls: {text}"] if (text := words.conditions(comparison)) else []
     for note in [*told, *comparison.notes]:
         lines += ["", plain(note)]
@@ -51,25 +46,25 @@ def _table(table: Table, names: Mapping[str, str]) -> list[str]:
     heads = ["", names[first.build]]
     for column in others:
         heads += [names[column.build], f"{names[column.build]} {words.MINUS} {names[first.build]}"]
-    lines = [row(heads), row(["---", *["---:"] * (len(heads) - 1)])]
+    rows = []
     against = {one.build: one for one in table.against}
     for measure in MEASURES:
         cells = [words.heading(measure), _figure(first, measure)]
         for column in others:
             cells += [_figure(column, measure), _apart(against.get(column.build), measure)]
-        lines.append(row(cells))
+        rows.append(cells)
         if measure.frames_of is not None:
             cells = ["in frames", _spread(first.frames.get(measure.name))]
             for column in others:
                 cells += [_spread(column.frames.get(measure.name)), ""]
-            lines.append(row(cells))
+            rows.append(cells)
     for head, counts in words.COUNTED.items():
         kinds = [_kinds(head, counts(column), len(column.runs)) for column in table.columns]
         cells = [head, kinds[0]]
         for text in kinds[1:]:
             cells += [text, ""]
-        lines.append(row(cells))
-    return lines
+        rows.append(cells)
+    return markdown_text.table(heads, rows)
 
 
 def _figure(column: Column, measure: Measure) -> str:

@@ -13,8 +13,7 @@ from reports.history import SCHEMA, History, Row, Step
 from reports.measures import MEASURES, Measure
 from reports.renderers import compare_text as words
 from reports.renderers.axes import AXES
-from reports.renderers.markdown_text import plain
-from reports.renderers.markdown_text import row as cells
+from reports.renderers.markdown_text import plain, table
 from reports.renderers.page import printable
 
 __all__ = ["as_json", "as_markdown", "foot", "head", "lines"]
@@ -174,29 +173,28 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
 def as_markdown(history: History, varied: Sequence[str]) -> str:
     """One table for a page, newline at its end."""
     heads = ["release", "uploaded", "call", "runs", *(f"{m.title}, ms" for m in _SHOWN)]
-    told = [cells([*heads, "outcome", "what changed"]), cells(["---"] * (len(heads) + 2))]
+    rows = []
     for step in history.steps:
         when = step.uploaded or words.DASH
         if step.build.unavailable:
             reason = plain(words.installed(step.build))
             blank = [words.DASH] * (len(heads) - 1)
-            told.append(cells([step.version, when, *blank, reason]))
+            rows.append([step.version, when, *blank, reason])
         for one in step.rows:
             count, outcomes = len(one.column.runs), one.column.summary.outcomes
-            told.append(
-                cells(
-                    [
-                        step.version,
-                        when,
-                        plain(_title(one.call, varied)),
-                        str(count),
-                        *(plain(_figure(one.column, measure)) for measure in _SHOWN),
-                        plain(", ".join(words.kinds(outcomes, count, len(outcomes)))),
-                        plain("; ".join(r for r in _remarks(one) if not r.startswith("outcomes")))
-                        or words.DASH,
-                    ]
-                )
+            rows.append(
+                [
+                    step.version,
+                    when,
+                    plain(_title(one.call, varied)),
+                    str(count),
+                    *(plain(_figure(one.column, measure)) for measure in _SHOWN),
+                    plain(", ".join(words.kinds(outcomes, count, len(outcomes)))),
+                    plain("; ".join(r for r in _remarks(one) if not r.startswith("outcomes")))
+                    or words.DASH,
+                ]
             )
+    told = table([*heads, "outcome", "what changed"], rows, right=len(heads) + 2)
     below = [plain(line) for line in foot(history, 10_000).split("\n")]
     return "\n".join([*told, *below]).rstrip("\n") + "\n"
 

@@ -12,7 +12,7 @@ from typing import Final
 from reports.assertions import Result, text
 from reports.assertions.text import summary
 from reports.explanations import amount_text, measured
-from reports.renderers.markup import details, plain, table
+from reports.renderers.markdown_text import details, plain, table
 from reports.renderers.wording import (
     BALANCE_NOTE,
     CAUSES,

@@ -1,4 +1,4 @@
-"""Text that means itself on a Markdown page."""
+"""Markdown as GitHub reads it: tables that line up in the source as well, text that stays text."""
 
 from __future__ import annotations
 
@@ -7,16 +7,36 @@ from collections.abc import Sequence
 
 from reports.renderers.page import printable
 
-__all__ = ["plain", "row"]
+__all__ = ["details", "plain", "table"]
 
-_MEANS_MORE = re.compile(r"([\\`*_\[\]<>~])")
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>#~!$])")
 
 
 def plain(text: str) -> str:
-    """A user's text on one line in which nothing is set in another face, linked or a tag."""
-    return _MEANS_MORE.sub(r"\\\1", printable(text))
+    """A user's text as text: no markup, no line break, nobody mentioned, no issue linked."""
+    escaped = _ACTIVE.sub(r"\\\1", printable(text))
+    return escaped.replace("@", "&#64;").replace("://", "&#58;//").replace("\\#", "&#35;")
 
 
-def row(cells: Sequence[str]) -> str:
-    """One row of a table; the cells may hold marks of their own."""
-    return f"| {' | '.join(text.strip().replace('|', chr(92) + '|') for text in cells)} |"
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: int = 1) -> list[str]:
+    """A table, one line each; columns from number ``right`` on are aligned to the right.
+
+    Cells may hold marks of their own; a bar in them is escaped.
+    """
+    heads, *rows = ([cell.strip().replace("|", "\\|") for cell in row] for row in (heads, *rows))
+    widths = [max(3, *(len(row[i]) for row in (heads, *rows))) for i in range(len(heads))]
+
+    def line(cells: Sequence[str]) -> str:
+        padded = [
+            cell.rjust(width) if i >= right else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = ["-" * (w - 1) + ":" if i >= right else "-" * w for i, w in enumerate(widths)]
+    return [line(heads), line(rule), *(line(row) for row in rows)]
+
+
+def details(title: str, lines: Sequence[str]) -> list[str]:
+    """Lines behind a click; empty lines around them, or what is inside is no Markdown."""
+    return [f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
