@@ -12,6 +12,7 @@ objects. What a barge-in leaked is no lane: it is in the `Analysis`, in spans of
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -600,7 +601,7 @@ def _claimed(trace: Trace, ledger: Ledger, end: int) -> tuple[Stretch, ...]:
     such reports a claim begins where the start was reported, or with the segment's first frame,
     and is as long as the position its finish reports.
     """
-    unix_ns = round(trace.header.started_unix_s * 1e9)
+    begun_s = trace.header.started_unix_s
     reports = [e for e in trace.events if isinstance(e, PlaybackReported)]
     stretches: list[Stretch] = []
     for report in reports:
@@ -608,8 +609,8 @@ def _claimed(trace: Trace, ledger: Ledger, end: int) -> tuple[Stretch, ...]:
             continue
         start = report.at_ns
         if report.event_unix_s is not None:
-            start = round(report.event_unix_s * 1e9) - unix_ns
-        stop = start + round(report.duration_s * 1e9)
+            start = _nanoseconds(report.event_unix_s - begun_s)
+        stop = start + _nanoseconds(report.duration_s)
         last = stretches[-1] if stretches else None
         if last is not None and last.speech == report.speech and start - last.stop_ns <= JOINED_NS:
             stretches[-1] = replace(last, stop_ns=max(stop, last.stop_ns))
@@ -623,10 +624,19 @@ def _claimed(trace: Trace, ledger: Ledger, end: int) -> tuple[Stretch, ...]:
         first = int(ledger.sums.first_ns[owner])
         begun = [e.at_ns for e in started if first <= e.at_ns <= report.at_ns]
         start = min(begun, default=first)
-        stop = start + round(report.position_s * 1e9)
+        stop = start + _nanoseconds(report.position_s)
         stretches.append(Stretch(start, stop, "claimed as played", owner + 1, report.speech))
-    inside = [replace(s, stop_ns=min(s.stop_ns, end)) for s in stretches]
+    inside = [
+        replace(s, start_ns=max(s.start_ns, 0), stop_ns=min(s.stop_ns, end)) for s in stretches
+    ]
     return tuple(sorted((s for s in inside if s.stop_ns > s.start_ns), key=lambda s: s.start_ns))
+
+
+def _nanoseconds(seconds: float) -> int:
+    """A length in nanoseconds; what no call can last is as long as `FOREVER`."""
+    if math.isnan(seconds):
+        return 0
+    return round(min(max(seconds, -FOREVER / 1e9), FOREVER / 1e9) * 1e9)
 
 
 def _marks(events: Sequence[Event]) -> tuple[Instant, ...]:

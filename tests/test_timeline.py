@@ -126,6 +126,20 @@ def test_without_progress_a_claim_is_as_long_as_its_finish_says(tmp_path: Path) 
     assert claim.stop_ns - claim.start_ns == 600 * MS
 
 
+@pytest.mark.parametrize("clock_s", [0.0, 1e308, -1e308])
+@pytest.mark.parametrize("told_s", [1e308, -1e308, 5e-324])
+def test_absurd_claims_stay_inside_the_call(tmp_path: Path, clock_s: float, told_s: float) -> None:
+    reports: list[Event] = [
+        PlaybackReported(
+            90 * MS, "progressed", "s1", position_s=0.0, duration_s=told_s, event_unix_s=told_s
+        ),
+        PlaybackReported(95 * MS, "finished", "s1", position_s=told_s),
+    ]
+    timeline = lanes(tmp_path, [*clean(), *reports], started_unix_s=clock_s)
+    for claim in timeline.claimed:
+        assert 0 <= claim.start_ns < claim.stop_ns <= timeline.duration_ns
+
+
 def test_what_was_inside_when_the_probe_came_is_inherited(tmp_path: Path) -> None:
     timeline = lanes(tmp_path, came_late())
     assert [FATES[fate] for fate in timeline.sent.fate.tolist()] == ["inherited"] * 2 + ["whole"]
