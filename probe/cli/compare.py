@@ -70,7 +70,7 @@ class _Collected:
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(["terminal", "markdown", "json"]),
+    type=click.Choice(["terminal", "markdown", "html", "json"]),
     default="terminal",
     show_default=True,
 )
@@ -266,6 +266,11 @@ def _show(comparison: Comparison, output_format: str) -> None:
         put(compare_json.render(comparison))
     elif output_format == "markdown":
         put(compare_markdown.render(comparison))
+    elif output_format == "html":
+        # Jinja2 takes its time to load, and only a page needs it.
+        from reports.renderers import compare_html
+
+        put(compare_html.render(comparison))
     else:
         put(compare_terminal.render(comparison, width=columns(), colour=coloured()))
 
