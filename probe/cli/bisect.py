@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from probe.cli import building, settings
-from probe.cli.history import RELEASES_DIRECTORY
 from probe.cli.report import columns, put
 from probe.cli.run import find
 from probe.cli.sweep import INTERRUPTED
@@ -58,14 +57,7 @@ _VERSION: Final = re.compile(r"^v?(\d+(\.\d+)*([.-]?[A-Za-z][\w.-]*)?)$")
     show_default=True,
     help="A build is run until so many runs give the same answer.",
 )
-@click.option(
-    "--out",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=RELEASES_DIRECTORY,
-    show_default=True,
-    help="Where the traces go, and where calls that were made before are found.",
-)
+@building.kept
 @building.cached
 @click.option(
     "--format",

@@ -11,6 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 from rich.console import Console
 
+from probe.cli.run import DEFAULT_DIRECTORY
+from probe.cli.sweep import PACING_LIST
+from probe.scenarios.catalogue import DEFAULT
+
 if TYPE_CHECKING:
     from probe.builds import BuildFailed
     from probe.cli.sweep_tables import Made
@@ -18,7 +22,15 @@ if TYPE_CHECKING:
     from probe.sweep import Build
     from reports.compare import BuildFacts, RunResult
 
-__all__ = ["barging_in", "cached", "facts_of", "result_of", "told"]
+__all__ = [
+    "barging_in",
+    "cached",
+    "facts_of",
+    "kept",
+    "result_of",
+    "several_scenarios",
+    "told",
+]
 
 _BEGINS: Final = ("speak", "detect", "interrupt", "interrupt-handle")
 """Steps that begin a barge-in, if a reply is under way."""
@@ -32,6 +44,36 @@ def cached(command: _Command) -> _Command:
         "--cache",
         type=click.Path(file_okay=False, path_type=Path),
         help="Where environments are kept. Default: in the user's cache directory.",
+    )(command)
+
+
+def several_scenarios(command: _Command) -> _Command:
+    """Adds ``--scenario``, repeatable, as ``scenarios``, and ``--pacing``: a list, or ``None``."""
+    for option in (
+        click.option(
+            "--pacing", type=PACING_LIST, help="How the TTS delivers the reply, one or several."
+        ),
+        click.option(
+            "--scenario",
+            "scenarios",
+            multiple=True,
+            metavar="SCENARIO|FILE.toml",
+            help=f"What to run; may be repeated. Default: {DEFAULT}.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def kept(command: _Command) -> _Command:
+    """Adds ``--out``, as ``directory``: where calls on releases are kept between commands."""
+    return click.option(
+        "--out",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=f"{DEFAULT_DIRECTORY}/releases",
+        show_default=True,
+        help="Where the traces go, and where calls that were made before are found.",
     )(command)
 
 

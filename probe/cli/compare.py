@@ -14,7 +14,7 @@ import click
 from probe.cli import building, settings
 from probe.cli.report import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.cli.sweep import INTERRUPTED, PACING_LIST, make_calls
+from probe.cli.sweep import INTERRUPTED, make_calls
 from probe.errors import TraceError, UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
 from probe.sweep import Build, Cell, calls, plan
@@ -49,14 +49,7 @@ class _Collected:
 
 @click.command("compare")
 @click.argument("builds", nargs=-1, required=True, metavar="BUILD|FOLDER…")
-@click.option(
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="SCENARIO|FILE.toml",
-    help=f"What to run; may be repeated. Default: {DEFAULT}.",
-)
-@click.option("--pacing", type=PACING_LIST, help="How the TTS delivers the reply, one or several.")
+@building.several_scenarios
 @click.option(
     "--runs", type=click.IntRange(min=1), help=f"Runs of each call on each build. Default: {RUNS}."
 )

@@ -13,8 +13,8 @@ import click
 
 from probe.cli import building, settings
 from probe.cli.report import columns, put
-from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.cli.sweep import INTERRUPTED, PACING_LIST, judged
+from probe.cli.run import find
+from probe.cli.sweep import INTERRUPTED, judged
 from probe.errors import BuildError, UsageError
 from probe.scenarios.catalogue import DEFAULT
 from probe.sweep import Build, Call, Cell, plan
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
     from reports.findings import Settings
     from reports.history import History, Step
 
-__all__ = ["RELEASES_DIRECTORY", "history"]
-
-RELEASES_DIRECTORY: Final = f"{DEFAULT_DIRECTORY}/releases"
-"""Where calls on releases are kept from one command to the next."""
+__all__ = ["history"]
 
 RUNS: Final = 5
 _GIVEN_UP: Final = 2
@@ -45,14 +42,7 @@ _GIVEN_UP: Final = 2
 @click.option(
     "--all", "every", is_flag=True, help="Every release. Default: the newest of each minor version."
 )
-@click.option(
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="SCENARIO|FILE.toml",
-    help=f"What to run; may be repeated. Default: {DEFAULT}.",
-)
-@click.option("--pacing", type=PACING_LIST, help="How the TTS delivers the reply, one or several.")
+@building.several_scenarios
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
@@ -60,14 +50,7 @@ _GIVEN_UP: Final = 2
     show_default=True,
     help="Runs of each call on each release.",
 )
-@click.option(
-    "--out",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=RELEASES_DIRECTORY,
-    show_default=True,
-    help="Where the traces go, and where calls that were made before are found.",
-)
+@building.kept
 @building.cached
 @click.option(
     "--format",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from probe.trace.reader import NONE
 from reports.renderers.tables import MissingLibraryError
@@ -24,12 +24,16 @@ SEQUENCE: Final = 1
 NS_PER_MS: Final = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+_Notes: TypeAlias = Mapping[str, "int | float | str | bool"]
+"""What is told of an event beside its name."""
+
+
+@dataclass(slots=True)
 class _Slice:
     start_ns: int
     stop_ns: int
     name: str
-    notes: Mapping[str, int | float | str | bool] = field(default_factory=dict)
+    notes: _Notes
 
 
 def render(analysis: Analysis, timeline: Timeline) -> bytes:
@@ -147,85 +151,123 @@ def _findings(analysis: Analysis) -> list[Instant]:
 
 
 class _Book:
-    """Packets of one trace. Tracks are listed in the order they are made."""
+    """Packets of one trace, each serialized as it comes. Tracks are listed in the order they are
+    made.
+
+    A trace is its packets one after the other, so that they need not all be objects at once. Events
+    of one shape are written with one packet, of which only what differs is set anew: most of the
+    time goes into making packets, and a long call has a million of them.
+    """
 
     def __init__(self, protos: Any, name: str) -> None:
         self._protos = protos
-        self._trace = protos.Trace()
+        self._written: list[bytes] = []
         self._uuids = itertools.count(2)
-        root = self._packet().track_descriptor
+        trace, packet = self._packet()
+        root = packet.track_descriptor
         root.uuid = 1
         root.name = f"sinkprobe: {name}"
         root.child_ordering = protos.TrackDescriptor.EXPLICIT
+        self._write(trace)
 
     def serialized(self) -> bytes:
-        data: bytes = self._trace.SerializeToString()
-        return data
+        return b"".join(self._written)
 
-    def _packet(self) -> Any:
-        packet = self._trace.packet.add()
+    def _packet(self) -> tuple[Any, Any]:
+        """A trace of one packet, and that packet."""
+        trace = self._protos.Trace()
+        packet = trace.packet.add()
         packet.trusted_packet_sequence_id = SEQUENCE
-        return packet
+        return trace, packet
 
-    def _track(self, name: str) -> Any:
-        track = self._packet().track_descriptor
-        track.uuid = next(self._uuids)
+    def _write(self, trace: Any) -> None:
+        self._written.append(trace.SerializeToString())
+
+    def _track(self, name: str, unit: str | None = None) -> int:
+        trace, packet = self._packet()
+        track = packet.track_descriptor
+        track.uuid = uuid = next(self._uuids)
         track.parent_uuid = 1
         track.name = name
-        track.sibling_order_rank = track.uuid
-        return track
+        track.sibling_order_rank = uuid
+        if unit is not None:
+            track.counter.unit_name = unit
+        self._write(trace)
+        return uuid
 
-    def _event(self, track: int, at_ns: int, kind: int) -> Any:
-        packet = self._packet()
-        packet.timestamp = max(at_ns, 0)
+    def _event(self, track: int, kind: int) -> tuple[Any, Any]:
+        trace, packet = self._packet()
         packet.track_event.track_uuid = track
         packet.track_event.type = kind
-        return packet.track_event
+        return trace, packet
 
     def slices(self, name: str, slices: Sequence[_Slice]) -> None:
         """A track of what lasted, or several where it overlaps; none where there is nothing."""
         kinds = self._protos.TrackEvent
         for nth, row in enumerate(_without_overlap(slices)):
-            track = self._track(name if nth == 0 else f"{name} ({nth + 1})").uuid
+            track = self._track(name if nth == 0 else f"{name} ({nth + 1})")
+            begins = _Shapes(lambda track=track: self._event(track, kinds.TYPE_SLICE_BEGIN))
+            trace, end = self._event(track, kinds.TYPE_SLICE_END)
             for one in row:
-                begin = self._event(track, one.start_ns, kinds.TYPE_SLICE_BEGIN)
-                begin.name = one.name
-                self._annotate(begin, one.notes)
-                self._event(track, max(one.stop_ns, one.start_ns), kinds.TYPE_SLICE_END)
+                start_ns = max(one.start_ns, 0)
+                self._write(begins.filled(start_ns, one.name, one.notes))
+                end.timestamp = max(one.stop_ns, start_ns)
+                self._write(trace)
 
     def instants(self, name: str, instants: Sequence[Instant]) -> None:
-        """A track of what happened; none where nothing did."""
+        """A track of what happened, in order; none where nothing did."""
         if not instants:
             return
-        track = self._track(name).uuid
-        for one in instants:
-            event = self._event(track, one.at_ns, self._protos.TrackEvent.TYPE_INSTANT)
-            event.name = one.what if one.count == 1 else f"{one.what} ({one.count}x)"
+        track = self._track(name)
+        shapes = _Shapes(lambda: self._event(track, self._protos.TrackEvent.TYPE_INSTANT))
+        for one in sorted(instants, key=lambda i: i.at_ns):
+            told = one.what if one.count == 1 else f"{one.what} ({one.count}x)"
             notes = {"speech": one.speech, "detail": one.detail}
-            self._annotate(event, {key: value for key, value in notes.items() if value})
+            known = {key: value for key, value in notes.items() if value}
+            self._write(shapes.filled(max(one.at_ns, 0), told, known))
 
     def counter(self, name: str, unit: str, points: Sequence[tuple[int, float]]) -> None:
         """A track of a figure over time."""
         if not points:
             return
-        track = self._track(name)
-        track.counter.unit_name = unit
+        kind = self._protos.TrackEvent.TYPE_COUNTER
+        trace, packet = self._event(self._track(name, unit), kind)
+        event = packet.track_event
         for at_ns, value in points:
-            event = self._event(track.uuid, at_ns, self._protos.TrackEvent.TYPE_COUNTER)
+            packet.timestamp = max(at_ns, 0)
             event.double_counter_value = value
+            self._write(trace)
 
-    def _annotate(self, event: Any, notes: Mapping[str, int | float | str | bool]) -> None:
-        for name, value in notes.items():
-            note = event.debug_annotations.add()
-            note.name = name
-            if isinstance(value, bool):
-                note.bool_value = value
-            elif isinstance(value, int):
-                note.int_value = value
-            elif isinstance(value, float):
-                note.double_value = value
-            else:
-                note.string_value = value
+
+_FIELDS: Final = {
+    bool: "bool_value", int: "int_value", float: "double_value", str: "string_value",
+}  # fmt: skip
+"""Of a note, by the type of its value."""
+
+
+class _Shapes:
+    """Packets of the events of one track, one for each set of notes that comes up."""
+
+    def __init__(self, make: Callable[[], tuple[Any, Any]]) -> None:
+        self._make = make
+        self._known: dict[tuple[tuple[str, type], ...], tuple[Any, Any, list[Any]]] = {}
+
+    def filled(self, at_ns: int, name: str, notes: _Notes) -> Any:
+        """A trace of one event; valid until the next one is asked for."""
+        shape = tuple((key, type(value)) for key, value in notes.items())
+        found = self._known.get(shape)
+        if found is None:
+            trace, packet = self._make()
+            places = [packet.track_event.debug_annotations.add() for _ in shape]
+            for place, (key, _) in zip(places, shape, strict=True):
+                place.name = key
+            found = self._known[shape] = trace, packet, places
+        trace, packet, places = found
+        packet.timestamp = at_ns
+        packet.track_event.name = name
+        for place, value in zip(places, notes.values(), strict=True):
+            setattr(place, _FIELDS[type(value)], value)
+        return trace
 
 
 def _without_overlap(slices: Sequence[_Slice]) -> list[list[_Slice]]:
