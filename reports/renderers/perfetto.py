@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -51,13 +51,13 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
             "Perfetto traces need the perfetto package: pip install 'sinkprobe[perfetto]'"
         ) from error
     book = _Book(protos, os.path.basename(analysis.trace.path))
-    book.slices("caller", [_of_stretch(s) for s in timeline.caller])
+    book.slices("caller", _of_stretches(timeline.caller))
     book.instants("recognition", timeline.words)
-    book.slices("agent state", [_of_stretch(s) for s in timeline.agent])
-    book.slices("model", [_of_stretch(s) for s in timeline.model])
+    book.slices("agent state", _of_stretches(timeline.agent))
+    book.slices("model", _of_stretches(timeline.model))
     book.instants("verdicts", _verdicts(analysis.barge_ins))
     book.slices("captured", _of_frames(timeline.captured))
-    book.slices("gate", [_of_stretch(s) for s in timeline.gate])
+    book.slices("gate", _of_stretches(timeline.gate))
     book.instants("marks", timeline.marks)
     book.slices("pushed", _of_frames(timeline.pushed))
     for depth in timeline.depth:
@@ -67,9 +67,9 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
     book.slices("sent", _of_frames(timeline.sent))
     book.slices("leaked", _leaks(analysis.barge_ins))
     book.slices("inserted silence", _of_frames(timeline.inserted))
-    book.slices("lost", [_of_stretch(s) for s in timeline.lost])
-    book.slices("claimed playback", [_of_stretch(s) for s in timeline.claimed])
-    book.slices("loop stalled", [_of_stretch(s) for s in timeline.stalls])
+    book.slices("lost", _of_stretches(timeline.lost))
+    book.slices("claimed playback", _of_stretches(timeline.claimed))
+    book.slices("loop stalled", _of_stretches(timeline.stalls))
     book.instants("findings", _findings(analysis))
     return book.serialized()
 
@@ -77,24 +77,24 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
 # --- From lanes to slices and instants -----------------------------------------------------------
 
 
-def _of_stretch(stretch: Stretch) -> _Slice:
-    notes = {
-        "segment": stretch.segment,
-        "speech": stretch.speech,
-        "samples": stretch.samples,
-        "rate_hz": stretch.rate_hz,
-        "detail": stretch.detail or None,
-    }
-    known = {name: value for name, value in notes.items() if value is not None}
-    return _Slice(stretch.start_ns, stretch.stop_ns, stretch.what, known)
+def _of_stretches(stretches: Iterable[Stretch]) -> Iterator[_Slice]:
+    for stretch in sorted(stretches, key=lambda s: s.start_ns):
+        notes = {
+            "segment": stretch.segment,
+            "speech": stretch.speech,
+            "samples": stretch.samples,
+            "rate_hz": stretch.rate_hz,
+            "detail": stretch.detail or None,
+        }
+        known = {name: value for name, value in notes.items() if value is not None}
+        yield _Slice(stretch.start_ns, stretch.stop_ns, stretch.what, known)
 
 
-def _of_frames(frames: Frames) -> list[_Slice]:
+def _of_frames(frames: Frames) -> Iterator[_Slice]:
     columns = (
         frames.at_ns, frames.until_ns, frames.start_sample, frames.samples, frames.rate_hz,
         frames.segment, frames.source, frames.fate, frames.lost,
     )  # fmt: skip
-    found = []
     rows = zip(*(column.tolist() for column in columns), strict=True)
     for at, until, start, samples, rate, segment, source, fate, lost in rows:
         notes: dict[str, int | float | str | bool] = {"samples": samples}
@@ -108,8 +108,7 @@ def _of_frames(frames: Frames) -> list[_Slice]:
             notes["source"] = source
         if lost:
             notes["lost_samples"] = lost
-        found.append(_Slice(at, until, f"{samples * 1000 / max(rate, 1):.1f} ms", notes))
-    return found
+        yield _Slice(at, until, f"{samples * 1000 / max(rate, 1):.1f} ms", notes)
 
 
 def _verdicts(barge_ins: Iterable[BargeIn]) -> list[Instant]:
@@ -136,7 +135,7 @@ def _leaks(barge_ins: Iterable[BargeIn]) -> list[_Slice]:
                 "verdict_ms": barge_in.verdict_ms or 0.0,
             }
             found.append(_Slice(start, stop, f"leak{whole}", notes))
-    return found
+    return sorted(found, key=lambda s: s.start_ns)
 
 
 def _findings(analysis: Analysis) -> list[Instant]:
@@ -201,18 +200,29 @@ class _Book:
         packet.track_event.type = kind
         return trace, packet
 
-    def slices(self, name: str, slices: Sequence[_Slice]) -> None:
-        """A track of what lasted, or several where it overlaps; none where there is nothing."""
-        kinds = self._protos.TrackEvent
-        for nth, row in enumerate(_without_overlap(slices)):
-            track = self._track(name if nth == 0 else f"{name} ({nth + 1})")
-            begins = _Shapes(lambda track=track: self._event(track, kinds.TYPE_SLICE_BEGIN))
-            trace, end = self._event(track, kinds.TYPE_SLICE_END)
-            for one in row:
-                start_ns = max(one.start_ns, 0)
-                self._write(begins.filled(start_ns, one.name, one.notes))
-                end.timestamp = max(one.stop_ns, start_ns)
-                self._write(trace)
+    def slices(self, name: str, slices: Iterable[_Slice]) -> None:
+        """A track of what lasted, or several where it overlaps; none where there is nothing.
+
+        They have to come in order of their start. A slice that began inside another on the same
+        track would nest in it, and end it.
+        """
+        rows: list[_Row] = []
+        for one in slices:
+            start_ns = max(one.start_ns, 0)
+            for row in rows:
+                if row.free_ns <= start_ns:
+                    break
+            else:
+                row = self._row(name if not rows else f"{name} ({len(rows) + 1})")
+                rows.append(row)
+            row.free_ns = row.end.timestamp = max(one.stop_ns, start_ns)
+            self._write(row.begins.filled(start_ns, one.name, one.notes))
+            self._write(row.ends)
+
+    def _row(self, name: str) -> _Row:
+        track, kinds = self._track(name), self._protos.TrackEvent
+        begins = _Shapes(lambda: self._event(track, kinds.TYPE_SLICE_BEGIN))
+        return _Row(begins, *self._event(track, kinds.TYPE_SLICE_END))
 
     def instants(self, name: str, instants: Sequence[Instant]) -> None:
         """A track of what happened, in order; none where nothing did."""
@@ -239,6 +249,16 @@ class _Book:
             self._write(trace)
 
 
+@dataclass(slots=True)
+class _Row:
+    """A track of slices."""
+
+    begins: _Shapes
+    ends: Any
+    end: Any
+    free_ns: int = 0
+
+
 _FIELDS: Final = {
     bool: "bool_value", int: "int_value", float: "double_value", str: "string_value",
 }  # fmt: skip
@@ -246,38 +266,32 @@ _FIELDS: Final = {
 
 
 class _Shapes:
-    """Packets of the events of one track, one for each set of notes that comes up."""
+    """Packets of the events of one track, one for each set of notes that comes up.
+
+    A note's values are all of one type, whatever the event.
+    """
 
     def __init__(self, make: Callable[[], tuple[Any, Any]]) -> None:
         self._make = make
-        self._known: dict[tuple[tuple[str, type], ...], tuple[Any, Any, list[Any]]] = {}
+        self._known: dict[tuple[str, ...], tuple[Any, Any, Any, list[tuple[Any, str]]]] = {}
 
     def filled(self, at_ns: int, name: str, notes: _Notes) -> Any:
         """A trace of one event; valid until the next one is asked for."""
-        shape = tuple((key, type(value)) for key, value in notes.items())
-        found = self._known.get(shape)
-        if found is None:
-            trace, packet = self._make()
-            places = [packet.track_event.debug_annotations.add() for _ in shape]
-            for place, (key, _) in zip(places, shape, strict=True):
-                place.name = key
-            found = self._known[shape] = trace, packet, places
-        trace, packet, places = found
+        shape = tuple(notes)
+        if shape not in self._known:
+            self._known[shape] = self._made(notes)
+        trace, packet, event, places = self._known[shape]
         packet.timestamp = at_ns
-        packet.track_event.name = name
-        for place, value in zip(places, notes.values(), strict=True):
-            setattr(place, _FIELDS[type(value)], value)
+        event.name = name
+        for (place, field), value in zip(places, notes.values(), strict=True):
+            setattr(place, field, value)
         return trace
 
-
-def _without_overlap(slices: Sequence[_Slice]) -> list[list[_Slice]]:
-    """Slices on as few rows as need be, for a slice that begins inside another nests in it."""
-    rows: list[list[_Slice]] = []
-    for one in sorted(slices, key=lambda s: (s.start_ns, s.stop_ns)):
-        for row in rows:
-            if row[-1].stop_ns <= one.start_ns:
-                row.append(one)
-                break
-        else:
-            rows.append([one])
-    return rows
+    def _made(self, notes: _Notes) -> tuple[Any, Any, Any, list[tuple[Any, str]]]:
+        trace, packet = self._make()
+        places = []
+        for name, value in notes.items():
+            place = packet.track_event.debug_annotations.add()
+            place.name = name
+            places.append((place, _FIELDS[type(value)]))
+        return trace, packet, packet.track_event, places
