@@ -47,7 +47,7 @@ class Page:
         )
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line; what is too long is cut, with an ellipsis, and what can't be shown is a ``?``."""
+        """One line; what is too long is cut, with an ellipsis; what can't be shown is a ``?``."""
         line = Text(_harmless(text), style=style, no_wrap=True, overflow="ellipsis")
         line.truncate(self.width, overflow="ellipsis")
         self._console.print(line, soft_wrap=True)
