@@ -370,6 +370,27 @@ async def nobody_reads() -> dict[str, Any]:
     return loose.found(unread=unread)
 
 
+async def nobody_took_it() -> dict[str, Any]:
+    """Responses that no speech plays and no stream tells the end of; one is read after all."""
+    loose = Loose(plain=True)
+    loose.realtime.begin().end()
+    late = loose.realtime.begin()
+    loose.tap.beat()
+    loose.tap.speech_done("speech_0", monotonic_ns())
+    loose.realtime.interrupt()
+    late.add(2)
+    message = await anext(late.event.message_stream)
+    read = asyncio.ensure_future(anext(late.event.message_stream))
+    await settle(0)
+    loose.realtime.interrupt()
+    late.end()
+    frames = [item async for item in message.audio_stream]
+    await asyncio.wait([read])
+    loose.realtime.interrupt()
+    loose.tap.remove()
+    return loose.found(frames=len(frames))
+
+
 async def found_in_the_stream() -> dict[str, Any]:
     """Messages that no event tells of: found in the stream, or on the provider's side alone."""
     loose = Loose(reports_items=False)
@@ -640,6 +661,7 @@ SCENARIOS = {
         brought_context,
         recorded,
         nobody_reads,
+        nobody_took_it,
         found_in_the_stream,
         carried_over,
         audio_in_time,

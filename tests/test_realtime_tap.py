@@ -282,6 +282,15 @@ def test_a_cancel_says_whose_it_is_and_which_responses_it_hits() -> None:
     assert len(cancels) == len(calls)
 
 
+def test_a_cancel_hits_no_response_that_nobody_took_and_nobody_will_see_end() -> None:
+    seen = found("nobody_took_it")
+    assert seen["faults"] == []
+    assert seen["frames"] == 2
+    assert values(pick(seen, "response_created"), "response", "speech") == [(1, None), (2, None)]
+    assert values(pick(seen, "cancel_sent"), "hits") == [([],), ([2],), ([],)]
+    assert values(pick(seen, "response_ended"), "response", "by") == [(2, "stream")]
+
+
 def test_truncations_are_told_as_they_were_called() -> None:
     rows = values(told("channels", "truncate_sent"), "message", "audio_end_ms", "end")
     calls = [call for call in found("channels")["calls"] if call[0] == "truncate"]
