@@ -469,7 +469,14 @@ class RealtimeAccount:
             if before is None or total is None:
                 return None
             sounds.append(_certain(max(total - before, 0), message.rates_hz))
-        return _together(sounds)
+        after = _together(sounds)
+        looked = any(
+            count.at_ns > at_ns + SAME_STEP_NS for message in messages for count in message.counts
+        )
+        # Of a trace that was cut before anybody counted again, nothing seen is no zero.
+        if after is not None and not after.samples and response.ended is None and not looked:
+            return None
+        return after
 
     # --- The conversation -------------------------------------------------------------------------
 
@@ -568,9 +575,10 @@ def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None
     ]
     if near:
         return _total(min(near, key=lambda count: abs(count.at_ns - at_ns)))
-    by_event = message.created is not None and message.created.by == "event"
+    if message.created is None or message.seen_ns < at_ns:
+        return None
     # One that was only seen later may have been there already, unless its stream would have shown.
-    return 0 if message.seen_ns >= at_ns and (by_event or askable) else None
+    return 0 if message.created.by == "event" or askable else None
 
 
 def _total(count: GenerationCounted) -> int | None:
