@@ -800,11 +800,14 @@ class _Tapped:
 
     def _sending_context(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Callable[..., ContextSent]:
+    ) -> Callable[..., ContextSent] | None:
         at_ns = monotonic_ns()
         self.look_at_server(at_ns)
-        context = args[0] if args else kwargs["chat_ctx"]
-        sent = [str(item.id) for item in context.items]
+        items = getattr(args[0] if args else kwargs.get("chat_ctx"), "items", None)
+        if items is None:
+            # the call is about to fail, for whoever made it
+            return None
+        sent = [str(item.id) for item in items]
         wanted, known = set(sent), self._server.items
         adds = [item for item in sent if item not in known]
         removes = [item for item in known if item not in wanted]

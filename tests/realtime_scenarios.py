@@ -223,6 +223,10 @@ async def model_raises() -> dict[str, Any]:
         waiting.cancel()
         await asyncio.wait([waiting])
         raised.append("cancelled" if waiting.cancelled() else "")
+        try:
+            await realtime.update_chat_ctx(None)
+        except AttributeError as error:
+            raised.append(type(error).__name__)
         realtime.on_cancel = None
     return {"raised": raised, **call.found()}
 
