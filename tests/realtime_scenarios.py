@@ -588,6 +588,8 @@ async def breaks() -> AsyncIterator[int]:
 async def streams_fail_the_same() -> dict[str, Any]:
     """Exceptions, cancellation and closing go through, and nothing waits that did not before."""
     found: dict[str, Any] = {"items": []}
+    twice = watched(watched(filled(1, 2), Looker()), Looker())
+    found["twice"] = [item async for item in twice]
     stream = watched(breaks(), Looker())
     try:
         async for item in stream:

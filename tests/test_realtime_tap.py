@@ -112,6 +112,10 @@ def test_a_watched_stream_fails_is_cancelled_and_is_closed_like_its_stream() -> 
     assert seen["closed"] == ["CancelledError", "GeneratorExit"]
 
 
+def test_a_stream_that_another_tap_has_watched_can_be_watched_again() -> None:
+    assert found("streams_fail_the_same")["twice"] == [1, 2]
+
+
 def test_reading_through_the_tap_never_gives_the_loop_a_turn_of_its_own() -> None:
     seen = found("streams_fail_the_same")
     assert seen["whole"]
