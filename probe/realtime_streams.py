@@ -140,7 +140,11 @@ def _class_for(cls: type) -> type[_Watched]:
     find out that way whether a stream wants to be closed."""
     made = _MADE.get(cls)
     if made is None:
-        names = [name for name in dir(cls) if not name.startswith("__") or name in _LANGUAGE]
+        names = [
+            name
+            for name in dir(cls)
+            if name in _LANGUAGE or not name.startswith(("__", *_Watched.__slots__))
+        ]
         namespace: dict[str, Any] = {name: _delegated(name) for name in names}
         namespace |= {name: read for name, read in _READING.items() if hasattr(cls, name)}
         namespace |= {

@@ -364,11 +364,17 @@ class _Response:
     @property
     def under_way(self) -> bool:
         """Whether it was created and has not ended. Where its stream can't be asked, nobody reads
-        it and its speech is over, nobody will see it end, and it counts as ended."""
+        it and its speech is over, or no speech took it, nobody will see it end, and it counts as
+        ended."""
         if self.ended:
             return False
         seen = self._readers > 0 or compat.stream_closed(self.stream) is not None
-        return seen or not self.speech_over
+        return seen or not (self.speech_over or self.untaken)
+
+    @property
+    def untaken(self) -> bool:
+        """Whether the session took no notice of it."""
+        return self.announced and self.speech is None
 
     def opened(self) -> None:
         """Nothing: some releases begin to read long before they play."""
@@ -647,7 +653,7 @@ class _Tapped:
         over = [
             response
             for response in self.live
-            if not response.under_way and (response.speech_over or response.speech is None)
+            if not response.under_way and (response.speech_over or response.untaken)
         ]
         self._over.extend((response.id, response.number) for response in over if response.id)
         self.live = [response for response in self.live if response not in over]
@@ -704,6 +710,9 @@ class _Tapped:
             return
         at_ns = monotonic_ns()
         self.announce_all()
+        if not response.ended and response not in self.live:
+            # nobody took it, and somebody reads it after all
+            self.live.append(response)
         message = self._message(response, item)
         self._create(at_ns, message.id, response.number, "stream")
         self.tap.put(MessagePulled(at_ns, message.id, response.number))
@@ -791,11 +800,14 @@ class _Tapped:
 
     def _sending_context(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Callable[..., ContextSent]:
+    ) -> Callable[..., ContextSent] | None:
         at_ns = monotonic_ns()
         self.look_at_server(at_ns)
-        context = args[0] if args else kwargs["chat_ctx"]
-        sent = [str(item.id) for item in context.items]
+        items = getattr(args[0] if args else kwargs.get("chat_ctx"), "items", None)
+        if items is None:
+            # the call is about to fail, for whoever made it
+            return None
+        sent = [str(item.id) for item in items]
         wanted, known = set(sent), self._server.items
         adds = [item for item in sent if item not in known]
         removes = [item for item in known if item not in wanted]

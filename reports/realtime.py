@@ -42,7 +42,13 @@ from reports.results import (
 )
 from reports.units import instant_ms, samples_ms, time_ms
 
-__all__ = ["SAME_STEP_NS", "RealtimeAccount", "story_with_the_model", "with_messages"]
+__all__ = [
+    "SAME_STEP_NS",
+    "RealtimeAccount",
+    "sessions_with_other_ids",
+    "story_with_the_model",
+    "with_messages",
+]
 
 SAME_STEP_NS: Final = 20_000_000
 """How far apart stamps may lie that one step of the loop made: an interrupt, its commit and the
@@ -182,8 +188,10 @@ class RealtimeAccount:
         self.servers: dict[int | None, _Side] = {}
         self.interrupts: dict[str, int] = {}
         """Speech to when it became interrupted."""
+        events = tuple(events)
         for event in events:
             self._take(event)
+        self._other_ids = sessions_with_other_ids(events)
         self._messages_of: dict[int | None, list[_Message]] = {}
         self._responses_of: dict[str | None, list[_Response]] = {}
         self._cancels_of: dict[str | None, list[CancelSent]] = {}
@@ -318,7 +326,7 @@ class RealtimeAccount:
         created = message.created
         truncated = message.truncated
         audio = [each for each in message.audio if each.frames]
-        server = self._server_of(message)
+        server, local = self._sides(message)
         return RealtimeMessage(
             id=message.id,
             response=message.response,
@@ -337,18 +345,29 @@ class RealtimeAccount:
             truncated_to_ms=None if truncated is None else float(truncated.audio_end_ms),
             truncated_ms=None if truncated is None else time_ms(truncated.at_ns),
             sent_position_ms=None if sent is None else sent.ms,
-            on_server=None if server is None else server.knows(message.id, message.seen_ns),
-            in_history=self.local.knows(message.id, message.seen_ns),
+            on_server=server,
+            in_history=local,
         )
 
-    def _server_of(self, message: _Message) -> _Side | None:
-        """The server's side that should hold a message: of its response's session, where that is
+    def _sides(self, message: _Message) -> tuple[bool | None, bool | None]:
+        """Whether the server and the local history hold a message in the end."""
+        session = self._session_of(message)
+        side = self.servers.get(session)
+        server = None if side is None else side.knows(message.id, message.seen_ns)
+        local = self.local.knows(message.id, message.seen_ns)
+        if session in self._other_ids:
+            # Each side may have it under an id of its own.
+            return server or None, local or None
+        return server, local
+
+    def _session_of(self, message: _Message) -> int | None:
+        """The session whose server's side should hold a message: its response's, where that is
         known and was looked at."""
         response = self.responses.get(message.response or 0)
         if response is not None and response.created.session in self.servers:
-            return self.servers[response.created.session]
-        holding = [side for side in self.servers.values() if message.id in side.roles]
-        return next(iter(holding or self.servers.values()), None)
+            return response.created.session
+        holding = [number for number, side in self.servers.items() if message.id in side.roles]
+        return next(iter(holding or self.servers), None)
 
     def _response_result(self, response: _Response) -> Response:
         created = response.created
@@ -450,7 +469,14 @@ class RealtimeAccount:
             if before is None or total is None:
                 return None
             sounds.append(_certain(max(total - before, 0), message.rates_hz))
-        return _together(sounds)
+        after = _together(sounds)
+        looked = any(
+            count.at_ns > at_ns + SAME_STEP_NS for message in messages for count in message.counts
+        )
+        # Of a trace that was cut before anybody counted again, nothing seen is no zero.
+        if after is not None and not after.samples and response.ended is None and not looked:
+            return None
+        return after
 
     # --- The conversation -------------------------------------------------------------------------
 
@@ -483,6 +509,31 @@ class RealtimeAccount:
                 )
             )
         return tuple(rows)
+
+
+def sessions_with_other_ids(events: Iterable[Event]) -> frozenset[int]:
+    """Sessions whose provider's side has its messages under other ids than the model's streams, or
+    never has them: not one that came in a stream was ever found there. What one of them lacks can't
+    be told by its ids."""
+    session_of: dict[int | None, int] = {}
+    streamed: dict[int, set[str]] = {}
+    held: set[str] = set()
+    looked: set[int | None] = set()
+    for event in events:
+        if isinstance(event, ResponseCreated):
+            session_of.setdefault(event.response, event.session)
+        elif isinstance(event, MessageCreated) and event.by == "event":
+            held.add(event.message)
+        elif isinstance(event, MessagePulled | MessageCreated):
+            from_stream = isinstance(event, MessagePulled) or event.by == "stream"
+            if from_stream and event.response in session_of:
+                streamed.setdefault(session_of[event.response], set()).add(event.message)
+        elif isinstance(event, ContextSeen) and event.side == "server":
+            held.update(item for item, _ in event.added)
+            looked.add(event.session)
+    return frozenset(
+        number for number, items in streamed.items() if number in looked and not items & held
+    )
 
 
 def with_messages(
@@ -524,9 +575,10 @@ def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None
     ]
     if near:
         return _total(min(near, key=lambda count: abs(count.at_ns - at_ns)))
-    by_event = message.created is not None and message.created.by == "event"
+    if message.created is None or message.seen_ns < at_ns:
+        return None
     # One that was only seen later may have been there already, unless its stream would have shown.
-    return 0 if message.seen_ns >= at_ns and (by_event or askable) else None
+    return 0 if message.created.by == "event" or askable else None
 
 
 def _total(count: GenerationCounted) -> int | None:

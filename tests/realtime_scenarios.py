@@ -223,6 +223,10 @@ async def model_raises() -> dict[str, Any]:
         waiting.cancel()
         await asyncio.wait([waiting])
         raised.append("cancelled" if waiting.cancelled() else "")
+        try:
+            await realtime.update_chat_ctx(None)
+        except AttributeError as error:
+            raised.append(type(error).__name__)
         realtime.on_cancel = None
     return {"raised": raised, **call.found()}
 
@@ -368,6 +372,27 @@ async def nobody_reads() -> dict[str, Any]:
     unread = [first.channel.qsize(), second.channel.qsize(), waiting.audio.qsize()]
     loose.tap.remove()
     return loose.found(unread=unread)
+
+
+async def nobody_took_it() -> dict[str, Any]:
+    """Responses that no speech plays and no stream tells the end of; one is read after all."""
+    loose = Loose(plain=True)
+    loose.realtime.begin().end()
+    late = loose.realtime.begin()
+    loose.tap.beat()
+    loose.tap.speech_done("speech_0", monotonic_ns())
+    loose.realtime.interrupt()
+    late.add(2)
+    message = await anext(late.event.message_stream)
+    read = asyncio.ensure_future(anext(late.event.message_stream))
+    await settle(0)
+    loose.realtime.interrupt()
+    late.end()
+    frames = [item async for item in message.audio_stream]
+    await asyncio.wait([read])
+    loose.realtime.interrupt()
+    loose.tap.remove()
+    return loose.found(frames=len(frames))
 
 
 async def found_in_the_stream() -> dict[str, Any]:
@@ -563,6 +588,8 @@ async def breaks() -> AsyncIterator[int]:
 async def streams_fail_the_same() -> dict[str, Any]:
     """Exceptions, cancellation and closing go through, and nothing waits that did not before."""
     found: dict[str, Any] = {"items": []}
+    twice = watched(watched(filled(1, 2), Looker()), Looker())
+    found["twice"] = [item async for item in twice]
     stream = watched(breaks(), Looker())
     try:
         async for item in stream:
@@ -640,6 +667,7 @@ SCENARIOS = {
         brought_context,
         recorded,
         nobody_reads,
+        nobody_took_it,
         found_in_the_stream,
         carried_over,
         audio_in_time,

@@ -20,6 +20,7 @@ from probe.trace.events import (
     Event,
     Faulted,
     MessageAudio,
+    MessageCreated,
     RealtimeTapped,
     RealtimeUntapped,
 )
@@ -398,6 +399,40 @@ def test_what_the_next_session_is_given_does_not_come_back_to_the_one_before(
     call.add(replace(the_tap(call), at_ns=at(700), session=2))
     call.add(ContextSeen(at(710), "server", [("m1", "assistant")], session=2))
     assert fired(call.analysis(tmp_path)) == {"lost-message"}
+
+
+@pytest.mark.parametrize("keeps", ["its own ids", "none", "the streams' ids"])
+def test_a_side_that_has_other_ids_lacks_and_adds_nothing(tmp_path: Path, keeps: str) -> None:
+    """Some plugins write their side down themselves, under ids of their own, or not at all."""
+    provider = Provider()
+    for nth in (1, 2):
+        response, speech, message = provider.respond(f"s{nth}"), f"s{nth}", f"m{nth}"
+        provider.create(message, by="stream")
+        del provider.server[message]
+        provider.pull(message)
+        provider.opens(message)
+        provider.play(message, 4800, last=True)
+        provider.end(response)
+        provider.sim.tick(30)
+        provider.sim.flush()
+        if keeps != "none":
+            own = f"x{nth}" if keeps == "its own ids" else message
+            provider.server[own] = "assistant"
+            provider.sim.happens(MessageCreated, own, None, "context")
+        provider.remember(message)
+        provider.done(speech, interrupted=False)
+        provider.sim.tick(2)
+    provider.respond("s3")
+    analysis = analyze(write(tmp_path / "call.jsonl", provider.finish()))
+    assert fired(analysis) == set()
+    expected = {
+        "its own ids": {"ghost-message", "lost-message"},
+        "none": {"lost-message"},
+        "the streams' ids": set(),
+    }[keeps]
+    assert set(unjudged(analysis)) == expected
+    assert analysis.realtime is not None
+    assert {row.difference for row in analysis.realtime.conversation} == {""}
 
 
 def the_tap(call: HandCall) -> RealtimeTapped:

@@ -471,6 +471,30 @@ def test_a_call_that_raised_told_the_provider_nothing(tmp_path: Path) -> None:
     assert message(realtime, "m1").truncated_to_ms is None
 
 
+@pytest.mark.parametrize("counted", [False, True])
+def test_a_trace_cut_before_anybody_counted_again_claims_no_zero(
+    tmp_path: Path, counted: bool
+) -> None:
+    provider = begun(Provider())
+    provider.interrupt()
+    provider.sim.tick(4)
+    if counted:
+        provider.count("speech_done")
+    cut = write(tmp_path / "cut.jsonl", provider.sim.end(), trailer=False)
+    realtime = reports.analyze(cut).realtime
+    assert realtime is not None
+    sound = stop(realtime).generated_after
+    assert (None if sound is None else sound.samples) == (0 if counted else None)
+
+
+def test_a_message_whose_creation_was_lost_may_have_been_there_before(tmp_path: Path) -> None:
+    written = cut_short(Provider()).finish()
+    second = [event for event in written if getattr(event, "message", None) == "m2"]
+    seen = next(nth for nth, event in enumerate(second) if getattr(event, "why", "") == "ended")
+    events = [event for event in written if event not in second[:seen]]
+    assert stop(account(tmp_path, events)).generated_after is None
+
+
 def test_a_cancel_just_before_the_interrupt_belongs_to_it(tmp_path: Path) -> None:
     """Some releases cancel first and interrupt the speech then, in one step of the loop."""
     provider = begun(Provider())

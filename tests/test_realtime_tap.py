@@ -62,6 +62,7 @@ def test_what_the_model_raises_reaches_who_called_it() -> None:
     assert found("model_raises")["raised"] == found("model_raises", probed=False)["raised"]
     assert found("model_raises")["raised"] == [
         "Broken", "TypeError", "NotImplementedError", "RealtimeError", "cancelled",
+        "AttributeError",
     ]  # fmt: skip
 
 
@@ -109,6 +110,10 @@ def test_a_watched_stream_fails_is_cancelled_and_is_closed_like_its_stream() -> 
     assert seen["raised"] == "half way"
     assert seen["cancelled"]
     assert seen["closed"] == ["CancelledError", "GeneratorExit"]
+
+
+def test_a_stream_that_another_tap_has_watched_can_be_watched_again() -> None:
+    assert found("streams_fail_the_same")["twice"] == [1, 2]
 
 
 def test_reading_through_the_tap_never_gives_the_loop_a_turn_of_its_own() -> None:
@@ -280,6 +285,15 @@ def test_a_cancel_says_whose_it_is_and_which_responses_it_hits() -> None:
     assert all(row["speech"] == speeches[0] for row in cancels[:-1])
     calls = [call for call in found("handle_interrupted")["calls"] if call[0] == "interrupt"]
     assert len(cancels) == len(calls)
+
+
+def test_a_cancel_hits_no_response_that_nobody_took_and_nobody_will_see_end() -> None:
+    seen = found("nobody_took_it")
+    assert seen["faults"] == []
+    assert seen["frames"] == 2
+    assert values(pick(seen, "response_created"), "response", "speech") == [(1, None), (2, None)]
+    assert values(pick(seen, "cancel_sent"), "hits") == [([],), ([2],), ([],)]
+    assert values(pick(seen, "response_ended"), "response", "by") == [(2, "stream")]
 
 
 def test_truncations_are_told_as_they_were_called() -> None:

@@ -101,6 +101,26 @@ def test_a_message_from_before_the_probe_has_no_figures(tmp_path: Path) -> None:
     assert table[1].split() == ["assistant", "old", "assistant", "old", "–", "–", "–"]
 
 
+@pytest.mark.parametrize("evil", ["\x1b[31mred", "\u202eright to left", "\x9b2J", "a\nb\x00"])
+def test_a_finding_about_a_hostile_id_shows_nothing_that_a_terminal_obeys(
+    tmp_path: Path, evil: str
+) -> None:
+    provider = begun(Provider())
+    provider.create(evil)
+    provider.generate(evil, 4800)
+    provider.interrupt()
+    provider.cancel()
+    provider.sim.clear()
+    provider.end(cancelled=True)
+    provider.truncate("m1", 200)
+    provider.remember("m1")
+    provider.done()
+    provider.respond("s2")
+    text = shown(tmp_path, provider.finish())
+    assert "ghost-message" in text
+    assert all(c.isprintable() for line in text.split("\n") for c in line)
+
+
 def test_a_long_conversation_keeps_its_differences_and_its_end(tmp_path: Path) -> None:
     provider = Provider()
     provider.respond()

@@ -20,7 +20,7 @@ from probe.trace.events import (
     ResponseCreated,
 )
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
-from reports.realtime import SAME_STEP_NS
+from reports.realtime import SAME_STEP_NS, sessions_with_other_ids
 from reports.results import GenerationStop, RealtimeMessage, Response
 
 __all__ = [
@@ -50,9 +50,13 @@ class Held:
     """Whether both sides held it at once before."""
     next_response: int | None
     """Number of the response that began then; ``None``: none did."""
+    other_ids: bool = False
+    """Whether the provider's side has its messages under ids of its own."""
 
     def unseen(self, message: str) -> str:
         """Why a side is not known."""
+        if self.other_ids:
+            return "the provider's side has none of the messages under the ids of their streams"
         side = "provider's" if self.server is None else "local"
         return f"nobody looked at the {side} side after message {message}"
 
@@ -75,6 +79,7 @@ class Conversation:
         self._created = [e for e in case.trace.events if isinstance(e, ResponseCreated)]
         self._session = {e.response: e.session for e in self._created}
         self._taps = {e.session: e for e in case.trace.events if isinstance(e, RealtimeTapped)}
+        self._other_ids = sessions_with_other_ids(case.trace.events)
         realtime = case.realtime
         self._responses = {r.number: r for r in realtime.responses} if realtime else {}
 
@@ -105,6 +110,7 @@ class Conversation:
         since = 0 if message.created_ms is None else at_ns(message.created_ms)
         there = {"server": False, "local": False}
         was_on_both = False
+        other_ids = session in self._other_ids
         for look in self._naming.get(message.id, ()):
             other = look.side == "server" and session is not None and look.session != session
             if look.at_ns > until or other:
@@ -112,7 +118,8 @@ class Conversation:
             there[look.side] = any(item == message.id for item, _ in look.added)
             was_on_both |= all(there.values())
         sides = {
-            side: held or (False if self._looked(side, session, since, until) else None)
+            side: held
+            or (False if not other_ids and self._looked(side, session, since, until) else None)
             for side, held in there.items()
         }
         return Held(
@@ -122,6 +129,7 @@ class Conversation:
             local=sides["local"],
             was_on_both=was_on_both,
             next_response=None if following is None else following.response,
+            other_ids=other_ids,
         )
 
     def _looked(self, side: str, session: int | None, since_ns: int, until_ns: int) -> bool:

@@ -16,7 +16,11 @@ def printable(text: str) -> str:
 
     An escape sequence in a trace must not reach the terminal.
     """
-    return "".join(c if c.isprintable() else "?" for c in " ".join(text.split()))
+    return _harmless(" ".join(text.split()))
+
+
+def _harmless(text: str) -> str:
+    return "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text)
 
 
 def shortened(text: str, characters: int) -> str:
@@ -43,8 +47,8 @@ class Page:
         )
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line; what is too long is cut, with an ellipsis."""
-        line = Text(text, style=style, no_wrap=True, overflow="ellipsis")
+        """One line; what is too long is cut, with an ellipsis; what can't be shown is a ``?``."""
+        line = Text(_harmless(text), style=style, no_wrap=True, overflow="ellipsis")
         line.truncate(self.width, overflow="ellipsis")
         self._console.print(line, soft_wrap=True)
 
