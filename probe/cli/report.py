@@ -49,8 +49,9 @@ SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 )
 @click.option(
     "--table",
-    type=click.Choice(["barge-ins", "segments"]),
-    help="csv and parquet: which table.  [default: barge-ins]",
+    type=click.Choice(["barge-ins", "segments", "messages"]),
+    help="csv and parquet: which table; messages are those of a realtime model.  "
+    "[default: barge-ins]",
 )
 @click.option(
     "--expect",

@@ -78,18 +78,19 @@ def render(
         expected: of each analysis, what came of the assertions held against it.
     """
     results = expected if expected is not None else [()] * len(analyses)
+    names = wording.trace_names(analyses)
     calls = [
-        _call(number, analysis, timeline, held)
-        for number, (analysis, timeline, held) in enumerate(
-            zip(analyses, timelines, results, strict=True)
+        _call(number, name, analysis, timeline, held)
+        for number, (name, analysis, timeline, held) in enumerate(
+            zip(names, analyses, timelines, results, strict=True)
         )
     ]
     return fill(
         "page.html.j2",
         "timeline.js",
-        title=wording.trace_name(analyses[0]) if len(calls) == 1 else f"{len(calls)} traces",
+        title=names[0] if len(calls) == 1 else f"{len(calls)} traces",
         calls=calls,
-        overview=_overview(analyses) if len(calls) > 1 else None,
+        overview=_overview(analyses, names) if len(calls) > 1 else None,
         note=wording.BALANCE_NOTE,
     )
 
@@ -98,14 +99,14 @@ def render(
 
 
 def _call(
-    number: int, analysis: Analysis, timeline: Timeline, held: Sequence[Result]
+    number: int, name: str, analysis: Analysis, timeline: Timeline, held: Sequence[Result]
 ) -> dict[str, Any]:
     columns, dense, depth = _packed(timeline)
     worst = [b for _, b in worst_first([analysis])]
     return {
         "number": number,
         "analysis": analysis,
-        "name": wording.trace_name(analysis),
+        "name": name,
         "run": wording.run_words(analysis),
         "versions": ", ".join(wording.versions(analysis.trace)),
         "tapped": wording.tapped(analysis.trace),
@@ -381,21 +382,21 @@ def _losses(analysis: Analysis) -> dict[str, Any]:
 # --- Several traces ------------------------------------------------------------------------------
 
 
-def _overview(analyses: Sequence[Analysis]) -> dict[str, Any]:
+def _overview(analyses: Sequence[Analysis], names: Sequence[str]) -> dict[str, Any]:
     numbers = {id(analysis): number for number, analysis in enumerate(analyses)}
     return {
         "summary": summarize(analyses),
         "rows": [
             {
                 "number": numbers[id(analysis)],
-                "name": wording.trace_name(analysis),
+                "name": names[numbers[id(analysis)]],
                 "doubtful": analysis.balanced is not True,
                 **_row(barge_in),
             }
             for analysis, barge_in in worst_first(analyses)
         ],
         "silent": [
-            {"number": number, "name": wording.trace_name(analysis)}
+            {"number": number, "name": names[number]}
             for number, analysis in enumerate(analyses)
             if not analysis.barge_ins
         ],

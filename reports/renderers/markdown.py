@@ -11,12 +11,14 @@ from typing import Final
 
 from reports.assertions import Result, text
 from reports.assertions.text import summary
-from reports.explanations import amount_text, measured
+from reports.explanations import amount_text, explain_stop, measured
+from reports.renderers import realtime_text
 from reports.renderers.markdown_text import details, plain, table
 from reports.renderers.wording import (
     BALANCE_NOTE,
     CAUSES,
     DASH,
+    after_text,
     balance_figure,
     balance_rows,
     barge_in_title,
@@ -24,10 +26,10 @@ from reports.renderers.wording import (
     doubts,
     not_tapped,
     run_words,
-    trace_name,
+    trace_names,
     versions,
 )
-from reports.results import Analysis, BargeIn, Finding, Segment
+from reports.results import Analysis, BargeIn, Finding, Realtime, Segment
 from reports.summary import Spread, leak_at, summarize, worst_first
 
 __all__ = ["render"]
@@ -43,22 +45,19 @@ def render(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]] | 
         analyses: at least one.
         expected: of each analysis, what came of the assertions held against it.
     """
-    lines = [_key_line(analyses), ""]
-    for analysis in analyses:
-        lines += _doubts(analysis, named=len(analyses) > 1)
+    names = [plain(name) for name in trace_names(analyses)]
+    lines = [_key_line(analyses, names), ""]
+    for analysis, name in zip(analyses, names, strict=True):
+        lines += _doubts(analysis, f"{name}: " if len(analyses) > 1 else "")
     if expected is not None:
-        lines += _expected(analyses, expected)
+        lines += _expected(names, expected)
     if len(analyses) == 1:
-        lines += _single(analyses[0])
+        lines += _single(analyses[0], names[0])
     else:
-        lines += [*_barge_ins(analyses), *_summary(analyses), *_rules(analyses)]
+        lines += [*_barge_ins(analyses, names), *_summary(analyses), *_rules(analyses)]
     while lines[-1] == "":
         lines.pop()
     return "\n".join(lines) + "\n"
-
-
-def _name(analysis: Analysis) -> str:
-    return plain(trace_name(analysis))
 
 
 def _ms(value: float | None) -> str:
@@ -68,13 +67,14 @@ def _ms(value: float | None) -> str:
 # --- First ---------------------------------------------------------------------------------------
 
 
-def _key_line(analyses: Sequence[Analysis]) -> str:
+def _key_line(analyses: Sequence[Analysis], names: Sequence[str]) -> str:
     """What one wants to know, in a line that survives being quoted."""
     pairs = worst_first(analyses)
     judged = [(a, b) for a, b in pairs if b.leaked is not None]
-    balance = _balance_said(analyses)
+    balance = _swallowed_said(analyses) + _balance_said(analyses)
     if not pairs:
-        return f"**No barge-in** in {_traces(analyses)}; {balance}."
+        where = names[0] if len(names) == 1 else _count(names, "trace")
+        return f"**No barge-in** in {where}; {balance}."
     if not judged:
         outcomes = sorted({b.outcome or "undecided" for _, b in pairs})
         return (
@@ -93,16 +93,21 @@ def _key_line(analyses: Sequence[Analysis]) -> str:
     return f"{told}: {how}; {balance}. {_versions(analysis)}".rstrip()
 
 
+def _swallowed_said(analyses: Sequence[Analysis]) -> str:
+    """What was lost without anybody interrupting, which no leak tells of; empty: nothing was."""
+    told = summarize(analyses)
+    if not told.swallowed_samples:
+        return ""
+    lost = measured(told.swallowed_samples, told.swallowed_ms)
+    return f"**{lost} swallowed**, of speeches nobody interrupted; "
+
+
 def _balance_said(analyses: Sequence[Analysis]) -> str:
     if all(a.balanced for a in analyses):
         return "every sample accounted for"
     if any(a.balanced is False for a in analyses):
         return "**the books do not balance, so this is no result**"
     return "the balance is not known"
-
-
-def _traces(analyses: Sequence[Analysis]) -> str:
-    return _name(analyses[0]) if len(analyses) == 1 else _count(analyses, "trace")
 
 
 def _count(things: Sequence[object], name: str) -> str:
@@ -114,17 +119,16 @@ def _versions(analysis: Analysis) -> str:
     return f"({', '.join(named)})" if named else ""
 
 
-def _doubts(analysis: Analysis, *, named: bool) -> Iterator[str]:
-    where = f"{_name(analysis)}: " if named else ""
+def _doubts(analysis: Analysis, where: str) -> Iterator[str]:
     for doubt in doubts(analysis):
         reasons = "; ".join(plain(text) for text in (*doubt.reasons, doubt.amount) if text)
         because = f" ({reasons})" if reasons else ""
         yield from (f"> :warning: {where}{plain(doubt.text)}{because}", "")
 
 
-def _expected(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]]) -> Iterator[str]:
-    for analysis, results in zip(analyses, expected, strict=True):
-        where = f" of {_name(analysis)}" if len(analyses) > 1 else ""
+def _expected(names: Sequence[str], expected: Sequence[Sequence[Result]]) -> Iterator[str]:
+    for name, results in zip(names, expected, strict=True):
+        where = f" of {name}" if len(names) > 1 else ""
         yield from (f"### Expected{where}: {summary(results)}", "")
         # What could end the block is in no assertion: the language knows no backtick.
         yield from ("```text", text(results, 100).rstrip(), "```", "")
@@ -133,14 +137,17 @@ def _expected(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]]
 # --- One trace -----------------------------------------------------------------------------------
 
 
-def _single(analysis: Analysis) -> Iterator[str]:
+def _single(analysis: Analysis, name: str) -> Iterator[str]:
     trace = analysis.trace
-    yield from _about(analysis)
+    yield from _about(analysis, name)
     for barge_in in analysis.barge_ins[:SHOWN]:
         yield from _barge_in(barge_in)
     if len(analysis.barge_ins) > SHOWN:
         yield from (f"… and {len(analysis.barge_ins) - SHOWN} more barge-ins.", "")
     yield from _findings(analysis)
+    if analysis.realtime is not None:
+        yield from _conversation(analysis.realtime)
+        yield from _stops(analysis.realtime)
     for nth, barge_in in enumerate(analysis.barge_ins[:SHOWN], 1):
         if barge_in.story:
             yield from details(f"Barge-in {nth} in order", _story(barge_in))
@@ -154,9 +161,11 @@ def _single(analysis: Analysis) -> Iterator[str]:
         yield from details("Bookmarks", table(["bookmark", "ms"], rows))
 
 
-def _about(analysis: Analysis) -> Iterator[str]:
+def _about(analysis: Analysis, name: str) -> Iterator[str]:
     trace, run = analysis.trace, analysis.run
-    told = [_name(analysis)]
+    told = [name]
+    if analysis.realtime is not None:
+        told.append(f"realtime model {plain(analysis.realtime.model) or DASH}")
     told += [plain(words)] if (words := run_words(analysis)) else []
     if run is not None and run.control is not None and run.control.whole is not None:
         told.append("control whole" if run.control.whole else "**control not whole**")
@@ -211,13 +220,63 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"  - remedy: {plain(finding.remedy)}"
 
 
+def _conversation(realtime: Realtime) -> Iterator[str]:
+    """Both sides beside each other; what only one of them holds stands out."""
+    yield from ("### The conversation as either side holds it", "")
+    items = realtime_text.chosen(realtime.conversation, SHOWN)
+    if not items:
+        yield from ("Nothing of it was seen.", "")
+        return
+    rows = []
+    for item in items:
+        name = f"{plain(realtime_text.role(item))} {plain(item.id)}"
+        held = [
+            DASH if side is None else name if side else "" for side in (item.server, item.local)
+        ]
+        differs = f"**{item.difference}**" if item.difference else ""
+        if item.difference == "neither":
+            differs += f": {name}"
+        amounts = realtime_text.figures(item)
+        cells = ["", "", ""] if amounts is None else [_cells(amount)[0] for amount in amounts]
+        rows.append([*held, differs, *cells])
+    heads = ["server", "local", "held by", *(f"{name}, ms" for name in realtime_text.FIGURES)]
+    yield from (*table(heads, rows, right=3), "")
+    if len(realtime.conversation) > len(items):
+        yield from (f"… and {len(realtime.conversation) - len(items)} more items.", "")
+    told = [(item, item.message) for item in items if item.message is not None]
+    for item, message in told:
+        if text := realtime_text.truncation(message):
+            yield f"- {plain(message.id)}: {text}"
+        if item.difference in ("server only", "neither"):
+            yield f"- {plain(message.id)}: {realtime_text.fate(message)}"
+    yield ""
+
+
+def _stops(realtime: Realtime) -> Iterator[str]:
+    if not realtime.stops:
+        return
+    yield from ("### How the generation of interrupted speeches was stopped", "")
+    for stop in realtime.stops[:SHOWN]:
+        went_on = "not known" if stop.generating_ms is None else f"{stop.generating_ms:.1f} ms"
+        yield (
+            f"- {plain(explain_stop(stop, realtime))} Generated after the interrupt: "
+            f"{amount_text(stop.generated_after)}; the generation went on for: {went_on}."
+        )
+    if len(realtime.stops) > SHOWN:
+        yield f"- … and {len(realtime.stops) - SHOWN} more"
+    yield ""
+
+
 def _story(barge_in: BargeIn) -> list[str]:
     zero = next(
         at for at in (barge_in.verdict_ms, barge_in.pause_ms, barge_in.onset_ms, 0.0)
         if at is not None
     )  # fmt: skip
     rows = [
-        [plain(m.event) + (" **= the verdict**" if m.verdict else ""), f"{m.at_ms - zero:+.1f}"]
+        [
+            plain(m.event) + (" **= the verdict**" if m.verdict else ""),
+            after_text(m.at_ms - zero),
+        ]
         for m in barge_in.story
     ]
     since = "verdict" if barge_in.verdict_ms is not None else "first of them"
@@ -242,10 +301,11 @@ def _balance(analysis: Analysis) -> list[str]:
 # --- Several traces ------------------------------------------------------------------------------
 
 
-def _barge_ins(analyses: Sequence[Analysis]) -> Iterator[str]:
+def _barge_ins(analyses: Sequence[Analysis], names: Sequence[str]) -> Iterator[str]:
+    name = {a.trace.path: name for a, name in zip(analyses, names, strict=True)}
     rows = [
         [
-            _name(analysis) + ("" if analysis.balanced else " (!)"),
+            name[analysis.trace.path] + ("" if analysis.balanced else " (!)"),
             DASH if b.segment is None else str(b.segment),
             b.verdict_kind or DASH,
             b.outcome or "undecided",

@@ -1,4 +1,5 @@
-"""Segments and barge-ins as flat tables, for people's own analysis: CSV, or Parquet with pyarrow.
+"""Barge-ins, segments and realtime messages as flat tables, for people's own analysis: CSV, or
+Parquet with pyarrow.
 
 A column's name is the JSON report's path to the figure, with dots; what is not known is empty (CSV)
 or null (Parquet). Several traces go into one table, told apart by ``trace``.
@@ -8,15 +9,15 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
-from reports.results import Amount, Analysis, BargeIn, Leak, Segment
+from reports.results import Analysis, BargeIn, RealtimeMessage, Segment
 
 __all__ = ["KINDS", "MissingLibraryError", "Table", "csv_text", "parquet_bytes", "rows"]
 
-Table = Literal["segments", "barge-ins"]
-KINDS: Final[tuple[Table, ...]] = ("segments", "barge-ins")
+Table = Literal["barge-ins", "segments", "messages"]
+KINDS: Final[tuple[Table, ...]] = ("barge-ins", "segments", "messages")
 
 Cell = str | int | float | bool | None
 
@@ -38,12 +39,28 @@ _BARGE_IN: Final = (
     "verdict_ms", "commit_ms", "clear_ms", "source_clear_ms", "resume_ms", "last_sent_ms",
     "stop_ms", "stalled_ms", "leaked", "after_onset", "after_pause", "remaining",
 )  # fmt: skip
+_MESSAGE: Final = (
+    "id", "response", "speech_id", "created_ms", "created_by", "pulled_ms", "opened_ms",
+    "first_audio_ms", "last_audio_ms", "generated", "read", "segments", "captured", "sent",
+    "truncated_to_ms", "truncated_ms", "sent_position_ms", "on_server", "in_history",
+)  # fmt: skip
+_FIELDS: Final[Mapping[Table, tuple[str, ...]]] = {
+    "barge-ins": _BARGE_IN,
+    "segments": _SEGMENT,
+    "messages": _MESSAGE,
+}
+_ABOUT: Final = ("trace", "livekit_agents", "scenario", "trace_balanced")
 _AMOUNTS: Final = ("captured", "pushed", "sent", "remaining")
+_SOUNDS: Final = ("generated", "read")
 _LEAKS: Final = ("leaked", "after_onset", "after_pause")
+_BOUNDARIES: Final = ("pushed", "sent")
 
 
 def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
-    """One row a segment or barge-in, in the order of the traces; every row has every column."""
+    """One row a segment, barge-in or message, in the order of the traces, each with every column.
+
+    The segments of a message are their numbers with spaces between them.
+    """
     found = []
     for analysis in analyses:
         about: dict[str, Cell] = {
@@ -52,46 +69,50 @@ def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
             "scenario": None if analysis.run is None else analysis.run.scenario,
             "trace_balanced": analysis.balanced,
         }
-        each: Iterable[Segment | BargeIn] = (
-            analysis.segments if table == "segments" else analysis.barge_ins
-        )
-        fields = _SEGMENT if table == "segments" else _BARGE_IN
-        found += [{**about, **_flat(one, fields)} for one in each]
+        found += [{**about, **_flat(one, _FIELDS[table])} for one in _each(analysis, table)]
     return found
 
 
-def _flat(one: Segment | BargeIn, fields: Sequence[str]) -> dict[str, Cell]:
+def _each(analysis: Analysis, table: Table) -> Sequence[Segment | BargeIn | RealtimeMessage]:
+    if table == "segments":
+        return analysis.segments
+    if table == "barge-ins":
+        return analysis.barge_ins
+    return analysis.realtime.messages if analysis.realtime is not None else ()
+
+
+def _flat(one: Segment | BargeIn | RealtimeMessage, fields: Sequence[str]) -> dict[str, Cell]:
     flat: dict[str, Cell] = {}
     for field in fields:
         value: Any = getattr(one, field)
-        if field in _AMOUNTS:
-            flat |= _amount(field, value)
-        elif field in _LEAKS:
-            leaks: Mapping[str, Leak | None] = value or {}
-            for boundary in ("pushed", "sent"):
-                flat |= _amount(f"{field}.{boundary}", leaks.get(boundary))
-        else:
+        figures = _figures(field)
+        if field == "segments":
+            flat[field] = " ".join(map(str, value))
+        elif not figures:
             flat[field] = value
+        elif field in _LEAKS:
+            for boundary in _BOUNDARIES:
+                leak = (value or {}).get(boundary)
+                flat |= {f"{field}.{boundary}.{f}": getattr(leak, f, None) for f in figures}
+        else:
+            flat |= {f"{field}.{f}": getattr(value, f, None) for f in figures}
     return flat
 
 
-def _amount(name: str, amount: Amount | Leak | None) -> dict[str, Cell]:
-    return {
-        f"{name}.{figure}": None if amount is None else getattr(amount, figure)
-        for figure in ("frames", "samples", "ms")
-    }
+def _figures(field: str) -> tuple[str, ...]:
+    """What an amount of audio is made of; nothing: the field is none."""
+    if field in _AMOUNTS or field in _LEAKS:
+        return ("frames", "samples", "ms")
+    return ("samples", "rate_hz", "ms") if field in _SOUNDS else ()
 
 
 def _columns(table: Table) -> list[str]:
-    about = ["trace", "livekit_agents", "scenario", "trace_balanced"]
-    for field in _SEGMENT if table == "segments" else _BARGE_IN:
-        if field in _AMOUNTS:
-            about += _amount(field, None)
-        elif field in _LEAKS:
-            about += [c for b in ("pushed", "sent") for c in _amount(f"{field}.{b}", None)]
-        else:
-            about.append(field)
-    return about
+    names = [*_ABOUT]
+    for field in _FIELDS[table]:
+        places = [f"{field}.{b}" for b in _BOUNDARIES] if field in _LEAKS else [field]
+        figures = _figures(field)
+        names += [f"{place}.{f}" for place in places for f in figures] if figures else places
+    return names
 
 
 def csv_text(analyses: Sequence[Analysis], table: Table) -> str:
@@ -143,8 +164,17 @@ def parquet_bytes(analyses: Sequence[Analysis], table: Table) -> bytes:
 
 _TEXTS: Final = (
     "trace", "livekit_agents", "scenario", "speech_id", "message_id", "verdict_kind", "outcome",
+    "id", "created_by", "segments",
 )  # fmt: skip
-_FLAGS: Final = ("trace_balanced", "partial", "balanced", "interrupted", "resampled")
+_FLAGS: Final = (
+    "trace_balanced",
+    "partial",
+    "balanced",
+    "interrupted",
+    "resampled",
+    "on_server",
+    "in_history",
+)
 
 
 def _parquet_type(pyarrow: Any, name: str) -> Any:

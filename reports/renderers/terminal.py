@@ -7,7 +7,6 @@ not known is a dash.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -19,6 +18,7 @@ from reports.renderers.wording import (
     CAUSES,
     DASH,
     LOSSES,
+    after_text,
     balance_figure,
     balance_length,
     balance_rows,
@@ -30,6 +30,7 @@ from reports.renderers.wording import (
     run_words,
     tapped,
     trace_name,
+    trace_names,
     under_way,
     versions,
 )
@@ -63,11 +64,12 @@ def render(
     """
     page = Page(max(width, 60), colour)
     barge_ins = sum(len(analysis.barge_ins) for analysis in analyses)
-    for analysis in analyses:
-        _doubts(page, analysis, named=len(analyses) > 1)
+    names = trace_names(analyses)
+    for analysis, name in zip(analyses, names, strict=True):
+        _doubts(page, analysis, f"{printable(name)}: " if len(analyses) > 1 else "")
     if segment is not None:
-        for analysis in analyses:
-            _heading(page, analysis)
+        for analysis, name in zip(analyses, names, strict=True):
+            _heading(page, analysis, name)
             _segment_in_full(page, analysis, segment)
     elif len(analyses) == 1 and barge_ins <= 1:
         _single(page, analyses[0])
@@ -79,8 +81,7 @@ def render(
 # --- What makes the figures doubtful -------------------------------------------------------------
 
 
-def _doubts(page: Page, analysis: Analysis, named: bool) -> None:
-    where = f"{trace_name(analysis)}: " if named else ""
+def _doubts(page: Page, analysis: Analysis, where: str) -> None:
     for doubt in doubts(analysis):
         mark, style = ("!!", "bold red") if doubt.grave else ("!", "yellow")
         page.paragraph(f"{mark} {where}{doubt.text}", 0, style)
@@ -99,10 +100,10 @@ def _some(page: Page, lines: Sequence[str], indent: int = 2) -> None:
 # --- One trace -----------------------------------------------------------------------------------
 
 
-def _heading(page: Page, analysis: Analysis) -> None:
+def _heading(page: Page, analysis: Analysis, name: str) -> None:
     trace = analysis.trace
     page.line()
-    page.line(trace_name(analysis), "bold")
+    page.line(printable(name), "bold")
     page.paragraph(run_words(analysis))
     labels = [f"{printable(name)}={printable(value)}" for name, value in trace.labels.items()]
     page.paragraph(", ".join(versions(trace) + labels))
@@ -117,7 +118,7 @@ def _heading(page: Page, analysis: Analysis) -> None:
 
 
 def _single(page: Page, analysis: Analysis) -> None:
-    _heading(page, analysis)
+    _heading(page, analysis, trace_name(analysis))
     if not analysis.barge_ins:
         page.title("No barge-in in this trace")
     for barge_in in analysis.barge_ins:
@@ -245,8 +246,8 @@ def _story(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     ]
     for moment in sorted((*barge_in.story, *shown), key=lambda m: m.at_ms):
         event = f"{moment.event}  = the verdict" if moment.verdict else moment.event
-        after = round(moment.at_ms - zero[0], 1) + 0.0  # no minus before a zero
-        page.line(f"  {after:>+10.1f}  {event}", "bold" if moment.verdict else "")
+        after = after_text(moment.at_ms - zero[0])
+        page.line(f"  {after:>10}  {event}", "bold" if moment.verdict else "")
     if len(bookmarks) > SHOWN_BOOKMARKS:
         more = len(bookmarks) - SHOWN_BOOKMARKS
         page.paragraph(f"and {more} more bookmarks (--format json)")
@@ -461,13 +462,14 @@ def _order(page: Page, segment: Segment) -> None:
 
 def _several(page: Page, analyses: Sequence[Analysis]) -> None:
     if len(analyses) == 1:
-        _heading(page, analyses[0])
+        _heading(page, analyses[0], trace_name(analyses[0]))
     page.title("Barge-ins, worst first (ms after the verdict)")
     page.line(
         f"  {'sent':>8}{'pushed':>8}{'stop':>8}  {'verdict':<13}{'outcome':<10}{'seg':>4} trace",
         "dim",
     )
-    names = _names(analyses)
+    paths = [analysis.trace.path for analysis in analyses]
+    names = dict(zip(paths, trace_names(analyses), strict=True))
     for analysis, barge_in in worst_first(analyses):
         doubt = "!" if analysis.balanced is not True else " "
         stop = DASH if barge_in.stop_ms is None else f"{barge_in.stop_ms:.1f}"
@@ -475,7 +477,7 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
             f" {doubt}{_cell(leak_at(barge_in, 'sent')):>8}{_cell(leak_at(barge_in, 'pushed')):>8}"
             f"{stop:>8}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<10}"
             f"{DASH if barge_in.segment is None else barge_in.segment:>4} "
-            f"{_ending(names[analysis.trace.path], page.width - 56)}"
+            f"{_ending(printable(names[analysis.trace.path]), page.width - 56)}"
         )
     if any(analysis.balanced is not True for analysis in analyses):
         page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
@@ -496,18 +498,6 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
     page.line()
     how = "--segment N" if len(analyses) == 1 else "sinkprobe report TRACE --segment N"
     page.paragraph(f"Details of one: {how}, N as in the column seg.", 0, "dim")
-
-
-def _names(analyses: Sequence[Analysis]) -> dict[str, str]:
-    """Path of each trace to its name among the others: what they have in common is left out."""
-    paths = [os.path.abspath(analysis.trace.path) for analysis in analyses]
-    common = os.path.commonpath([os.path.dirname(path) for path in paths])
-    return {
-        analysis.trace.path: os.path.relpath(path, common)
-        .removesuffix(".zst")
-        .removesuffix(".jsonl")
-        for analysis, path in zip(analyses, paths, strict=True)
-    }
 
 
 def _ending(text: str, room: int) -> str:

@@ -39,7 +39,7 @@ def fill(template: str, script: str | None = None, **values: Any) -> str:
         ms=wording.ms_text,
         count=wording.count_text,
         amount=amount_text,
-        after=lambda value: f"{round(value, 1) + 0.0:+.1f}",
+        after=wording.after_text,
         clock=clock,
         setting=_setting,
     )

@@ -16,6 +16,7 @@ __all__ = [
     "DASH",
     "LOSSES",
     "Doubt",
+    "after_text",
     "balance_figure",
     "balance_length",
     "balance_rows",
@@ -27,6 +28,7 @@ __all__ = [
     "run_words",
     "tapped",
     "trace_name",
+    "trace_names",
     "under_way",
     "versions",
 ]
@@ -62,6 +64,11 @@ def ms_text(value: float | None) -> str:
     return DASH if value is None else f"{value:.1f} ms"
 
 
+def after_text(value: float) -> str:
+    """``+40.0``, for a time counted from another; no minus before a zero."""
+    return f"{round(value, 1) + 0.0:+.1f}"
+
+
 def count_text(value: int | None) -> str:
     """The number; a dash where it is not known."""
     return DASH if value is None else str(value)
@@ -70,6 +77,18 @@ def count_text(value: int | None) -> str:
 def trace_name(analysis: Analysis) -> str:
     """The trace's file, without its folders."""
     return os.path.basename(analysis.trace.path)
+
+
+def trace_names(analyses: Sequence[Analysis]) -> list[str]:
+    """A name for each of several traces: without the folders they have in common, and without the
+    suffix, for files of one name lie in folders of many. A single trace has its file's name."""
+    if len(analyses) == 1:
+        return [trace_name(analyses[0])]
+    paths = [os.path.abspath(analysis.trace.path) for analysis in analyses]
+    common = os.path.commonpath([os.path.dirname(path) for path in paths])
+    return [
+        os.path.relpath(path, common).removesuffix(".zst").removesuffix(".jsonl") for path in paths
+    ]
 
 
 def barge_in_title(barge_in: BargeIn) -> str:
