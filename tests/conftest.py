@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.golden import Golden
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 ARGUMENTS = (
     "--no-sandbox",
@@ -32,3 +34,14 @@ def browser() -> Iterator[Any]:
         started = driver.chromium.launch(executable_path=found, args=list(ARGUMENTS))
         yield started
         started.close()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files of the tests anew"
+    )
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    return Golden(request.config.getoption("--update-golden"))

@@ -1,0 +1,121 @@
+"""Every renderer on calls of every kind, held against files that were looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reports.renderers import (
+    compare_html,
+    compare_json,
+    compare_markdown,
+    compare_terminal,
+    html,
+    markdown,
+    perfetto,
+    tables,
+    terminal,
+)
+from reports.renderers import json as json_report
+from tests.formats import (
+    CALLS,
+    Call,
+    compact,
+    comparison,
+    page_text,
+    parquet_dump,
+    perfetto_dump,
+)
+from tests.golden import FOLDER, Golden
+
+
+def _json(document: str) -> str:
+    return compact(json.loads(document)) + "\n"
+
+
+def _csv(call: Call) -> str:
+    return "".join(
+        f"--- {kind}\n{tables.csv_text(call.analyses, kind)}" for kind in tables.KINDS
+    ).replace("\r\n", "\n")
+
+
+def _parquet(call: Call) -> str:
+    return "".join(
+        f"--- {kind}, {parquet_dump(tables.parquet_bytes(call.analyses, kind))}"
+        for kind in tables.KINDS
+    )
+
+
+def _perfetto(call: Call) -> str:
+    pytest.importorskip("perfetto", reason="the perfetto package is not installed")
+    pairs = zip(call.analyses, call.timelines, strict=True)
+    return "".join(perfetto_dump(perfetto.render(*pair)) for pair in pairs)
+
+
+RENDERERS: Mapping[str, Callable[[Call], str]] = {
+    "terminal.txt": lambda call: terminal.render(call.analyses),
+    "report.json": lambda call: _json(json_report.render(call.analyses)),
+    "markdown.md": lambda call: markdown.render(call.analyses),
+    "html.txt": lambda call: page_text(html.render(call.analyses, call.timelines)),
+    "perfetto.txt": _perfetto,
+    "csv.txt": _csv,
+    "parquet.txt": _parquet,
+}
+
+COMPARED: Mapping[str, Callable[[Any], str]] = {
+    "terminal.txt": compare_terminal.render,
+    "markdown.md": compare_markdown.render,
+    "html.txt": lambda found: page_text(compare_html.render(found)),
+    "report.json": lambda found: _json(compare_json.render(found)),
+}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize("call", CALLS)
+def test_what_a_renderer_makes_of_a_call(
+    call: str, renderer: str, tmp_path: Path, golden: Golden
+) -> None:
+    if call == "several" and renderer in ("report.json", "perfetto.txt", "parquet.txt"):
+        pytest.skip("nothing new in it: each call as it is alone")
+    folder = tmp_path / call
+    folder.mkdir()
+    golden.check(f"{call}/{renderer}", RENDERERS[renderer](CALLS[call](folder)))
+
+
+@pytest.mark.parametrize("renderer", COMPARED)
+def test_what_a_renderer_makes_of_a_comparison(
+    renderer: str, tmp_path: Path, golden: Golden
+) -> None:
+    golden.check(f"comparison/{renderer}", COMPARED[renderer](comparison(tmp_path)))
+
+
+# --- The golden files themselves -----------------------------------------------------------------
+
+
+def test_no_golden_file_is_left_over() -> None:
+    made = {f"{call}/{renderer}" for call in CALLS for renderer in RENDERERS}
+    made |= {f"comparison/{renderer}" for renderer in COMPARED}
+    there = {str(p.relative_to(FOLDER).as_posix()) for p in FOLDER.rglob("*") if p.is_file()}
+    assert there <= made
+
+
+def test_a_difference_is_shown_with_the_way_to_accept_it(tmp_path: Path) -> None:
+    (tmp_path / "kept.txt").write_text("same\nold\n", encoding="utf-8")
+    with pytest.raises(pytest.fail.Exception) as failed:
+        Golden(update=False, folder=tmp_path).check("kept.txt", "same\nnew\n")
+    told = str(failed.value)
+    assert "-old\n+new" in told
+    assert "--update-golden" in told
+    assert (tmp_path / "kept.txt").read_text(encoding="utf-8") == "same\nold\n"
+
+
+def test_a_missing_file_is_a_failure_until_it_is_written(tmp_path: Path) -> None:
+    with pytest.raises(pytest.fail.Exception, match="there is no such golden file"):
+        Golden(update=False, folder=tmp_path).check("call/new.txt", "text\r\n")
+    Golden(update=True, folder=tmp_path).check("call/new.txt", "text\r\n")
+    assert (tmp_path / "call" / "new.txt").read_bytes() == b"text\r\n"
+    Golden(update=False, folder=tmp_path).check("call/new.txt", "text\r\n")
