@@ -499,3 +499,20 @@ def test_another_thread_can_end_a_call(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "uninterrupted.jsonl").read_text().splitlines()[-1])["event"] == (
         "trailer"
     )
+
+
+def test_calls_that_fail_alike_are_one_reason_wherever_their_traces_are(tmp_path: Path) -> None:
+    def give_up(
+        scenario: Scenario,
+        directory: Path,
+        *,
+        python: str,
+        command: Sequence[str] | None,
+        stop: threading.Event,
+    ) -> Outcome:
+        raise ScenarioError("it hung", tmp_path / f"{time.monotonic_ns()}.jsonl")
+
+    made = plan([CATALOGUE["barge-in"]], {})
+    done = list(run(calls(made.cells, 2), tmp_path, call=give_up))
+    assert [one.error for one in done] == ["it hung", "it hung"]
+    assert "the trace up to there is" in str(ScenarioError("it hung", tmp_path))
