@@ -169,8 +169,9 @@ class _PageText(HTMLParser):
     """The text of a page, a line for each block or row."""
 
     BLOCKS = frozenset(
-        "address body canvas details div dl dt figure footer h1 h2 h3 h4 header html li main nav ol"
-        " p section summary table tbody thead title tr ul output".split()
+        {"body", "canvas", "details", "div", "dl", "dt", "footer", "h1", "h2", "h3", "h4"}
+        | {"header", "li", "main", "ol", "output", "p", "section", "summary", "table", "tbody"}
+        | {"thead", "title", "tr", "ul"}
     )
     CELLS = frozenset({"td", "th", "dd"})
 

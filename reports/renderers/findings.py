@@ -8,6 +8,7 @@ from typing import Final
 
 from reports.explanations import measured
 from reports.findings import RULES, SEVERITIES
+from reports.renderers import wording
 from reports.renderers.page import Page
 from reports.results import Analysis, Finding, Range
 
@@ -23,9 +24,9 @@ _STYLES: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 
 def show(page: Page, analysis: Analysis, findings: Sequence[Finding]) -> None:
     """Findings of one trace, worst first, each cause and remedy once."""
-    page.title(f"Findings: {_counted(findings)}")
+    page.title(f"Findings: {wording.findings_counted(findings)}")
     if not findings:
-        page.line("  nothing that the rules look for was found", "green")
+        page.paragraph(wording.none_found(analysis), 2, "" if analysis.not_judged else "green")
     told: set[tuple[str, str, str]] = set()
     for _, group in groupby(findings, key=lambda f: (f.severity, f.rule)):
         of_rule = list(group)
@@ -43,7 +44,8 @@ def show(page: Page, analysis: Analysis, findings: Sequence[Finding]) -> None:
             usual = "usual cause" if finding.cause == RULES[finding.rule].cause else "cause"
             page.paragraph(f"{usual}: {finding.cause}", 4, "dim")
             page.paragraph(f"remedy: {finding.remedy}", 4, "dim")
-    _not_judged(page, analysis)
+    for reason, rules in wording.not_judged(analysis).items():
+        page.paragraph(f"not judged ({reason}): {', '.join(rules)}", 2, "yellow")
     _thresholds(page, analysis)
 
 
@@ -65,16 +67,6 @@ def count(page: Page, analyses: Sequence[Analysis]) -> None:
         names = ", ".join(rule for rule in RULES if rule in unjudged)
         page.paragraph(f"not judged in every trace: {names}", 2, "dim")
     _thresholds(page, analyses[0])
-
-
-def _counted(findings: Sequence[Finding]) -> str:
-    counts = []
-    for severity in reversed(SEVERITIES):
-        number = sum(f.severity == severity for f in findings)
-        if number:
-            plural = "s" if number > 1 and severity != "info" else ""
-            counts.append(f"{number} {severity}{plural}")
-    return ", ".join(counts) or "none"
 
 
 def _finding(page: Page, finding: Finding) -> None:
@@ -120,14 +112,6 @@ def _joined(ranges: Sequence[Range]) -> list[tuple[str, int, int]]:
         else:
             joined.append((r.boundary, r.start_sample, r.stop_sample))
     return joined
-
-
-def _not_judged(page: Page, analysis: Analysis) -> None:
-    reasons: dict[str, list[str]] = {}
-    for entry in analysis.not_judged:
-        reasons.setdefault(entry.reason, []).append(entry.rule)
-    for reason, rules in reasons.items():
-        page.paragraph(f"not judged ({reason}): {', '.join(rules)}", 2, "yellow")
 
 
 def _thresholds(page: Page, analysis: Analysis) -> None:

@@ -119,7 +119,8 @@ def _call(
         "shown_rows": SHOWN_ROWS,
         "open_barge_ins": len(worst) <= OPEN_BARGE_INS,
         "findings": list(_findings(analysis.findings)),
-        "not_judged": _not_judged(analysis),
+        "none_found": wording.none_found(analysis),
+        "not_judged": wording.not_judged(analysis),
         "thresholds": [t for t in analysis.thresholds if t.value != t.default],
         "balance": _balance(analysis),
         "losses": _losses(analysis),
@@ -311,13 +312,6 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
             f"the session's loop stood still for {stall.ms:.0f} ms from {stall.at_ms:.1f} ms: "
             "times around it are late by up to that"
         )
-
-
-def _not_judged(analysis: Analysis) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for entry in analysis.not_judged:
-        reasons.setdefault(entry.reason, []).append(entry.rule)
-    return reasons
 
 
 # --- The balance ---------------------------------------------------------------------------------

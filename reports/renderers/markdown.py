@@ -24,6 +24,9 @@ from reports.renderers.wording import (
     barge_in_title,
     count_text,
     doubts,
+    findings_counted,
+    none_found,
+    not_judged,
     not_tapped,
     run_words,
     trace_names,
@@ -36,6 +39,9 @@ __all__ = ["render"]
 
 SHOWN: Final = 20
 """Rows of one table; the rest is counted."""
+
+KEY_RULES: Final = 4
+"""Rules that the key line names."""
 
 
 def render(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]] | None = None) -> str:
@@ -74,23 +80,41 @@ def _key_line(analyses: Sequence[Analysis], names: Sequence[str]) -> str:
     balance = _swallowed_said(analyses) + _balance_said(analyses)
     if not pairs:
         where = names[0] if len(names) == 1 else _count(names, "trace")
-        return f"**No barge-in** in {where}; {balance}."
+        return f"**No barge-in** in {where}; {balance}{_findings_said(analyses)}."
     if not judged:
         outcomes = sorted({b.outcome or "undecided" for _, b in pairs})
         return (
             f"**No leak is counted**: no verdict in {_count(pairs, 'barge-in')} "
-            f"({', '.join(outcomes)}); {balance}."
+            f"({', '.join(outcomes)}); {balance}{_findings_said(analyses)}."
         )
     analysis, worst = judged[0]
-    leak = (worst.leaked or {}).get("sent")
-    resolution = analysis.trace.resolution_ms.get("sent")
-    exact = f" ±{resolution:g} ms" if resolution and leak is not None else ""
-    most, over = "", ""
-    if len(judged) > 1:
-        most, over = "At most ", f", the worst of {len(judged)}"
-    told = f"**{most}{amount_text(leak)}{exact} sent after the verdict**{over}"
+    of = f", the worst of {len(judged)}" if len(judged) > 1 else ""
     how = f"{worst.verdict_kind} verdict, {worst.outcome or 'undecided'}"
-    return f"{told}: {how}; {balance}. {_versions(analysis)}".rstrip()
+    told = f"{_leak_said(analysis, worst, most=bool(of))}{of}: {how}"
+    return f"{told}; {balance}{_findings_said(analyses)}. {_versions(analysis)}".rstrip()
+
+
+def _leak_said(analysis: Analysis, barge_in: BargeIn, *, most: bool) -> str:
+    leak = (barge_in.leaked or {}).get("sent")
+    if leak is None:
+        return "**What was sent after the verdict is not known**"
+    resolution = analysis.trace.resolution_ms.get("sent")
+    exact = f" ±{resolution:g} ms" if resolution else ""
+    told = f"{amount_text(leak)}{exact} sent after the verdict"
+    if analysis.balanced is False:
+        return f"**No result, for the books do not balance**: seen were {told}"
+    return f"**{'At most ' if most else ''}{told}**"
+
+
+def _findings_said(analyses: Sequence[Analysis]) -> str:
+    """How many findings there are, and of which rules; empty: there are none."""
+    found = [f for analysis in analyses for f in analysis.findings]
+    if not found:
+        return ""
+    rules = dict.fromkeys(f"`{f.rule}`" for f in found)
+    named = [*rules][:KEY_RULES]
+    more = [f"{len(rules) - KEY_RULES} more rules"] if len(rules) > KEY_RULES else []
+    return f"; {findings_counted(found)} ({', '.join([*named, *more])})"
 
 
 def _swallowed_said(analyses: Sequence[Analysis]) -> str:
@@ -103,11 +127,13 @@ def _swallowed_said(analyses: Sequence[Analysis]) -> str:
 
 
 def _balance_said(analyses: Sequence[Analysis]) -> str:
-    if all(a.balanced for a in analyses):
-        return "every sample accounted for"
-    if any(a.balanced is False for a in analyses):
-        return "**the books do not balance, so this is no result**"
-    return "the balance is not known"
+    of = f" in {{}} of {len(analyses)} traces" if len(analyses) > 1 else ""
+    if wrong := [a for a in analyses if a.balanced is False]:
+        samples = "" if of else f"{wrong[0].unaccounted_samples} "
+        return f"{samples}samples unaccounted for{of.format(len(wrong))}"
+    if unknown := sum(a.balanced is None for a in analyses):
+        return f"the balance is not known{of.format(unknown)}"
+    return "every sample accounted for"
 
 
 def _count(things: Sequence[object], name: str) -> str:
@@ -176,13 +202,20 @@ def _about(analysis: Analysis, name: str) -> Iterator[str]:
 
 def _barge_in(barge_in: BargeIn) -> Iterator[str]:
     yield from (f"### {barge_in_title(barge_in)}", "", plain(barge_in.explanation), "")
-    rows = [
-        ["leaked, sent", *_cells((barge_in.leaked or {}).get("sent"))],
-        ["leaked, pushed", *_cells((barge_in.leaked or {}).get("pushed"))],
-        ["sent since onset (no leak)", *_cells((barge_in.after_onset or {}).get("sent"))],
-        ["stop time", _ms(barge_in.stop_ms), ""],
-        ["remaining at the verdict", *_cells(barge_in.remaining)],
-    ]
+    rows: list[list[str]] = []
+    if barge_in.leaked is not None:
+        rows = [
+            ["leaked, sent", *_cells(barge_in.leaked.get("sent"))],
+            ["leaked, pushed", *_cells(barge_in.leaked.get("pushed"))],
+            ["stop time", _ms(barge_in.stop_ms), ""],
+            ["remaining at the verdict", *_cells(barge_in.remaining)],
+        ]
+    also = (
+        ("sent since pause", barge_in.after_pause),
+        ("sent since onset (no leak)", barge_in.after_onset),
+        ("sent over the caller", barge_in.over_caller),
+    )
+    rows += [[name, *_cells(leaks.get("sent"))] for name, leaks in also if leaks is not None]
     rows += [
         [f"leaked because {CAUSES[c.cause]}", _ms(c.ms), str(c.samples)]
         for c in barge_in.causes or ()
@@ -199,14 +232,14 @@ def _cells(amount: object) -> tuple[str, str]:
 def _findings(analysis: Analysis) -> Iterator[str]:
     yield from ("### Findings", "")
     if not analysis.findings:
-        yield "Nothing that the rules look for was found."
+        yield f"{none_found(analysis).capitalize()}."
     for finding in analysis.findings[:SHOWN]:
         yield from _finding(finding)
     if len(analysis.findings) > SHOWN:
         yield f"- … and {len(analysis.findings) - SHOWN} more"
-    if analysis.not_judged:
-        names = ", ".join(f"`{each.rule}`" for each in analysis.not_judged)
-        yield from ("", f"Not judged by this trace: {names}.")
+    for reason, rules in not_judged(analysis).items():
+        names = ", ".join(f"`{rule}`" for rule in rules)
+        yield from ("", f"Not judged ({plain(reason)}): {names}.")
     yield ""
 
 
@@ -318,12 +351,12 @@ def _barge_ins(analyses: Sequence[Analysis], names: Sequence[str]) -> Iterator[s
     heads = ["trace", "segment", "verdict", "outcome", "leaked, sent", "pushed", "stop"]
     yield from table(heads, rows[:SHOWN], right=4)
     more = f"; {len(rows) - SHOWN} more are left out" if len(rows) > SHOWN else ""
-    doubtful = any(not a.balanced for a in analyses)
-    yield from (
-        "",
-        f"Milliseconds, worst first{more}.{' (!): no balance.' if doubtful else ''}",
-        "",
-    )
+    notes = [f"Milliseconds, worst first{more}."]
+    if any(not a.balanced for a in analyses):
+        notes.append("(!): no balance.")
+    if quiet := sum(not a.barge_ins for a in analyses):
+        notes.append(f"No barge-in in {quiet} of {len(analyses)} traces.")
+    yield from ("", " ".join(notes), "")
 
 
 def _summary(analyses: Sequence[Analysis]) -> Iterator[str]:

@@ -9,13 +9,18 @@ from reports.renderers.page import printable
 
 __all__ = ["details", "plain", "table"]
 
-_ACTIVE = re.compile(r"([\\`*_{}\[\]<>#~!$])")
+_ACTIVE = re.compile(r"([\\`*_{}\[\]<>#~!$&])")
+_LINKED = re.compile(r"\b(www)\.", re.IGNORECASE)
 
 
 def plain(text: str) -> str:
-    """A user's text as text: no markup, no line break, nobody mentioned, no issue linked."""
-    escaped = _ACTIVE.sub(r"\\\1", printable(text))
-    return escaped.replace("@", "&#64;").replace("://", "&#58;//").replace("\\#", "&#35;")
+    """A user's text as text: no markup, no line break, nobody mentioned, nothing linked.
+
+    GitHub looks for mentions and issues in what a text has become, where an escape is gone. So a
+    space of no width parts the sign from the name.
+    """
+    escaped = _LINKED.sub(r"\1&#46;", _ACTIVE.sub(r"\\\1", printable(text)))
+    return escaped.replace("@", "@&#8203;").replace("://", "&#58;//").replace("\\#", "#&#8203;")
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: int = 1) -> list[str]:

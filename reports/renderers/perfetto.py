@@ -70,7 +70,7 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
     book.slices("lost", _of_stretches(timeline.lost))
     book.slices("claimed playback", _of_stretches(timeline.claimed))
     book.slices("loop stalled", _of_stretches(timeline.stalls))
-    book.instants("findings", _findings(analysis))
+    book.instants("findings", list(_findings(analysis)))
     return book.serialized()
 
 
@@ -138,12 +138,15 @@ def _leaks(barge_ins: Iterable[BargeIn]) -> list[_Slice]:
     return sorted(found, key=lambda s: s.start_ns)
 
 
-def _findings(analysis: Analysis) -> list[Instant]:
-    return [
-        Instant(round(f.evidence.moments[0].at_ms * NS_PER_MS), f.rule, None, f.message)
-        for f in analysis.findings
-        if f.evidence.moments
-    ]
+def _findings(analysis: Analysis) -> Iterator[Instant]:
+    """At their first moment, else where their audio begins; what has neither is about no time."""
+    for finding in analysis.findings:
+        evidence = finding.evidence
+        times = [moment.at_ms for moment in evidence.moments[:1]]
+        times += [r.start_ms for r in evidence.ranges if r.start_ms is not None]
+        if times:
+            at_ns = round(times[0] * NS_PER_MS)
+            yield Instant(at_ns, finding.rule, None, finding.message)
 
 
 # --- The file ------------------------------------------------------------------------------------

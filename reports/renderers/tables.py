@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -128,12 +129,16 @@ def csv_text(analyses: Sequence[Analysis], table: Table) -> str:
     return out.getvalue()
 
 
+_FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r\n]")
+"""How a text begins that some spreadsheet takes for more than text."""
+
+
 def _written(value: Cell) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+    if isinstance(value, str) and _FORMULA.match(value):
         return f"'{value}"
     return str(value)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from reports.explanations import measured
-from reports.results import Analysis, BargeIn, Segment, TraceFacts
+from reports.findings import SEVERITIES
+from reports.results import Analysis, BargeIn, Finding, Segment, TraceFacts
 
 __all__ = [
     "BALANCE_NOTE",
@@ -23,7 +24,10 @@ __all__ = [
     "barge_in_title",
     "count_text",
     "doubts",
+    "findings_counted",
     "ms_text",
+    "none_found",
+    "not_judged",
     "not_tapped",
     "run_words",
     "tapped",
@@ -185,6 +189,38 @@ def doubts(analysis: Analysis) -> Iterator[Doubt]:
             yield Doubt(False, f"line {problem.line}: {problem.text}")
 
 
+# --- Findings ------------------------------------------------------------------------------------
+
+
+def findings_counted(findings: Sequence[Finding]) -> str:
+    """``1 error, 2 warnings``, worst first; ``none``."""
+    counts = []
+    for severity in reversed(SEVERITIES):
+        number = sum(f.severity == severity for f in findings)
+        if number:
+            plural = "s" if number > 1 and severity != "info" else ""
+            counts.append(f"{number} {severity}{plural}")
+    return ", ".join(counts) or "none"
+
+
+def none_found(analysis: Analysis) -> str:
+    """What there is to say of a trace without findings: no more than could be judged."""
+    if analysis.not_judged:
+        return "nothing was found by the rules that could be judged"
+    return "nothing that the rules look for was found"
+
+
+def not_judged(analysis: Analysis) -> Mapping[str, Sequence[str]]:
+    """Why rules could not be judged, and which they are."""
+    reasons: dict[str, list[str]] = {}
+    for entry in analysis.not_judged:
+        reasons.setdefault(entry.reason, []).append(entry.rule)
+    return reasons
+
+
+# --- Segments under way --------------------------------------------------------------------------
+
+
 def under_way(analysis: Analysis, segment: Segment) -> str:
     """Of a partial segment, that its beginning is in no figure; empty for a whole one."""
     if not segment.partial:
@@ -256,6 +292,8 @@ def balance_figure(analysis: Analysis, column: Segment | None, field: str) -> in
         if field == "unaccounted_samples":
             return analysis.unaccounted_samples
         name = field if field.endswith("_samples") else f"{field}_samples"
+        if name == "tail_samples" and analysis.totals.sent_samples is None:
+            return None
         if name == "tail_samples" or name == "sent_in_later_segments_samples":
             known = [getattr(s, name) for s in analysis.segments]
             return None if any(value is None for value in known) else sum(known)

@@ -1,0 +1,416 @@
+"""Markdown that GitHub reads as meant, tables for other programs, and how a format is chosen."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import os
+import pty
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probe.cli.formats import FORMATS, guessed
+from probe.cli.main import main
+from reports import Analysis, Finding
+from reports.renderers import compare_markdown, html, markdown, tables, terminal
+from reports.renderers.markdown_text import plain, table
+from tests.formats import CALLS, comparison
+from tests.html_calls import leaking
+from tests.report_traces import write
+
+HOSTILE = (
+    "a|b\\|c `code` ``` *b* _i_ ~~s~~ [x](http://evil.example) ![i](//e) <script>x()</script> "
+    "<!-- --> @octocat org/repo#12 #7 GH &#64;octocat &lt;b&gt; www.evil.example $x$\n\n# head"
+)
+
+
+def analysis_of(folder: Path, call: str = "leaking") -> Analysis:
+    return CALLS[call](folder).analyses[0]
+
+
+def named_by(text: str, analysis: Analysis) -> Analysis:
+    """The same with this text wherever a trace may say something."""
+    trace = replace(
+        analysis.trace,
+        path=f"calls/{text.replace('/', '_')}",
+        labels={text: text},
+        bookmarks=(*analysis.trace.bookmarks, dataclasses.replace(_moment(analysis), event=text)),
+        runtime={"livekit_agents": text, "livekit": text},
+        missing={"captured": text},
+        boundaries=("pushed", "sent"),
+        complete=False,
+        incomplete_because=(text,),
+    )
+    findings = tuple(replace(f, message=text, cause=text, remedy=text) for f in analysis.findings)
+    barge_ins = tuple(replace(b, explanation=text, speech_id=text) for b in analysis.barge_ins)
+    realtime = analysis.realtime
+    if realtime is not None:
+        items = tuple(replace(item, id=text, role=text) for item in realtime.conversation)
+        stops = tuple(replace(stop, speech_id=text) for stop in realtime.stops)
+        realtime = replace(realtime, model=text, conversation=items, stops=stops)
+    return replace(analysis, trace=trace, findings=findings, barge_ins=barge_ins, realtime=realtime)
+
+
+def _moment(analysis: Analysis) -> Any:
+    return analysis.barge_ins[0].story[0]
+
+
+# --- Markdown ------------------------------------------------------------------------------------
+
+MEANT = re.compile(r"</?(details|summary|sub)>|<br>")
+ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+def active(line: str) -> str:
+    """A line without what is escaped, code in backticks and the markup we write ourselves."""
+    return re.sub(r"`[a-z-]+`", "", MEANT.sub("", ESCAPE.sub("", line)))
+
+
+@pytest.mark.parametrize("call", ["leaking", "realtime", "cut"])
+def test_nothing_a_trace_says_becomes_markup(call: str, tmp_path: Path) -> None:
+    told = markdown.render([named_by(HOSTILE, analysis_of(tmp_path, call))])
+    assert "octocat" in told
+    for line in map(active, told.splitlines()):
+        assert not re.search(r"[<`\[\]~$]", line), line
+        assert not re.search(r"&(?!#(8203|58|46);)", line), line
+        assert not re.search(r"@(?!&#8203;)|(?<!&)#\d", line), line
+        assert "://" not in line
+        assert "www." not in line
+    heads = [line for line in told.splitlines() if line.startswith("#")]
+    assert all(re.match(r"### (Barge-in|Findings|The conv|How the)", head) for head in heads)
+
+
+def test_what_is_plain_reads_as_it_was_written() -> None:
+    """Undone as a reader of Markdown does it, a text is the same, but for spaces without width."""
+    import html as entities
+
+    text = " ".join(HOSTILE.split())
+    read = entities.unescape(ESCAPE.sub(lambda m: f"&#{ord(m[1])};", plain(text)))
+    assert read.replace("\u200b", "") == text
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_no_text_mentions_anybody_or_breaks_a_line(text: str) -> None:
+    told = plain(text)
+    assert len(told.splitlines()) <= 1
+    assert not re.search(r"@(?!&#8203;)", ESCAPE.sub("", told))
+    assert not re.search(r"[<>\[\]`*_]", ESCAPE.sub("", told))
+
+
+def cells(line: str) -> list[str]:
+    """Of a row of a table, as GitHub splits it."""
+    assert line.startswith("| ")
+    assert line.endswith(" |")
+    return re.split(r"(?<!\\)(?:\\\\)*\|", line[1:-1])
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_every_table_has_equal_cells_and_lines_up(call: str, tmp_path: Path) -> None:
+    analyses = [
+        named_by("a|b \\| c", a) if a.barge_ins else a for a in CALLS[call](tmp_path).analyses
+    ]
+    for told in (markdown.render(analyses), compare_markdown.render(comparison(tmp_path))):
+        lines = told.splitlines()
+        blocks = [[]]
+        for line in lines:
+            if line.startswith("|"):
+                blocks[-1].append(line)
+            elif blocks[-1]:
+                blocks.append([])
+        for block in filter(None, blocks):
+            assert len({len(line) for line in block}) == 1, block
+            assert len({len(cells(line)) for line in block}) == 1, block
+            assert re.fullmatch(r"(\| -+:? )+\|", block[1])
+            before = lines[lines.index(block[0]) - 1]
+            assert before == "", "a table stands by itself, or it is none"
+
+
+def test_a_bar_in_a_cell_stays_in_it() -> None:
+    lines = table(["name", "x"], [["a|b", "1"], [plain("\\|"), "22"]])
+    assert [len(cells(line)) for line in lines] == [2, 2, 2, 2]
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_what_is_behind_a_click_is_markdown(tmp_path: Path) -> None:
+    """GitHub needs an empty line on both sides of it."""
+    lines = markdown.render([analysis_of(tmp_path)]).splitlines()
+    for nth, line in enumerate(lines):
+        if line.startswith("<details>"):
+            assert lines[nth + 1] == ""
+        if line == "</details>":
+            assert lines[nth - 1] == ""
+
+
+def test_the_key_line_names_figure_balance_and_findings(tmp_path: Path) -> None:
+    first = markdown.render([analysis_of(tmp_path)]).splitlines()[0]
+    assert first == (
+        "**200.0 ms (4800 samples) ±10 ms sent after the verdict**: activity verdict, committed; "
+        "every sample accounted for; 1 warning (`leak-after-verdict`). "
+        "(livekit-agents 1.8.9, livekit 1.1.21)"
+    )
+
+
+def test_what_does_not_balance_is_no_result_in_the_key_line(tmp_path: Path) -> None:
+    first = markdown.render([analysis_of(tmp_path, "unbalanced")]).splitlines()[0]
+    assert first.startswith("**No result, for the books do not balance**")
+    assert "4800 samples unaccounted for" in first
+
+
+def test_a_long_list_is_bounded(tmp_path: Path) -> None:
+    """GitHub takes 65,536 characters."""
+    analysis = analysis_of(tmp_path)
+    many: tuple[Finding, ...] = analysis.findings * 500
+    long = replace(
+        analysis,
+        findings=many,
+        segments=analysis.segments * 500,
+        barge_ins=analysis.barge_ins * 500,
+    )
+    assert len(markdown.render([long])) < 65_536
+    assert len(markdown.render([long] * 3)) < 65_536
+
+
+def test_traces_of_one_name_are_told_apart_in_every_text(tmp_path: Path) -> None:
+    call = CALLS["several"](tmp_path)
+    for told in (
+        markdown.render(call.analyses),
+        terminal.render(call.analyses),
+        html.render(call.analyses, call.timelines),
+    ):
+        for name in ("leaky/call", "cut/call", "swallowed/call"):
+            assert name in told
+
+
+# --- CSV -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+@pytest.mark.parametrize("call", CALLS)
+def test_csv_is_that_of_the_rfc(call: str, kind: tables.Table, tmp_path: Path) -> None:
+    analyses = CALLS[call](tmp_path).analyses
+    text = tables.csv_text(analyses, kind)
+    assert text.endswith("\r\n")
+    assert not re.search(r"(?<!\r)\n|\r(?!\n)", text)
+    head, *rest = csv.reader(io.StringIO(text, newline=""), strict=True)
+    assert len(set(head)) == len(head)
+    assert {len(row) for row in rest} <= {len(head)}
+    assert len(rest) == len(tables.rows(analyses, kind))
+
+
+def test_a_field_with_quotes_commas_and_lines_survives(tmp_path: Path) -> None:
+    text = 'a "b", c\r\nd\ne'
+    analysis = named_by(text, analysis_of(tmp_path))
+    (row,) = csv.DictReader(io.StringIO(tables.csv_text([analysis], "barge-ins"), newline=""))
+    assert row["speech_id"] == text
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1"])
+def test_no_text_is_a_formula(text: str, tmp_path: Path) -> None:
+    analysis = named_by(text, analysis_of(tmp_path))
+    for row in csv.DictReader(io.StringIO(tables.csv_text([analysis], "barge-ins"), newline="")):
+        for name in ("speech_id", "livekit_agents"):
+            assert row[name] == f"'{text}"
+
+
+def test_a_negative_number_is_a_number(tmp_path: Path) -> None:
+    analysis = analysis_of(tmp_path)
+    early = replace(analysis, barge_ins=(replace(analysis.barge_ins[0], onset_ms=-5.5),))
+    (row,) = csv.DictReader(io.StringIO(tables.csv_text([early], "barge-ins"), newline=""))
+    assert float(row["onset_ms"]) == -5.5
+
+
+def test_a_column_is_the_path_to_the_figure(tmp_path: Path) -> None:
+    analysis = analysis_of(tmp_path, "realtime")
+    for kind, things in (
+        ("barge-ins", analysis.barge_ins),
+        ("segments", analysis.segments),
+        ("messages", analysis.realtime.messages if analysis.realtime else ()),
+    ):
+        rows = tables.rows([analysis], kind)  # type: ignore[arg-type]
+        assert len(rows) == len(things) > 0
+        for row, thing in zip(rows, map(dataclasses.asdict, things), strict=True):
+            for name, value in row.items():
+                if name in ("trace", "livekit_agents", "scenario", "trace_balanced"):
+                    continue
+                at: Any = thing
+                for key in name.split("."):
+                    at = None if at is None else at[key]
+                if name == "segments":
+                    at = " ".join(map(str, at))
+                assert value == at, name
+
+
+# --- Parquet -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_parquet_has_the_same_rows_typed(kind: tables.Table, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    analyses = [
+        *CALLS["several"](tmp_path).analyses, analysis_of(tmp_path, "realtime"),
+        analysis_of(tmp_path, "untapped"),
+    ]  # fmt: skip
+    read = parquet.read_table(io.BytesIO(tables.parquet_bytes(analyses, kind)))
+    assert read.to_pylist() == tables.rows(analyses, kind)
+    types = {field.name: str(field.type) for field in read.schema}
+    for name, type_of in types.items():
+        if name.endswith(("_ms", ".ms")):
+            assert type_of == "double", name
+        elif name.endswith(("samples", "frames", "_hz")) or name in ("index", "segment"):
+            assert type_of == "int64", name
+    assert types["trace"] == "string"
+    assert types["trace_balanced"] == "bool"
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_types_do_not_depend_on_what_is_known(kind: tables.Table, tmp_path: Path) -> None:
+    """Files of several calls can be read as one."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    schemas = [
+        parquet.read_schema(io.BytesIO(tables.parquet_bytes([analysis_of(tmp_path, c)], kind)))
+        for c in ("empty", "clean", "realtime", "untapped")
+    ]
+    assert all(schema.equals(schemas[0]) for schema in schemas)
+
+
+# --- Choosing a format ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen"),
+    [
+        ("leak.html", "html"),
+        ("LEAK.HTML", "html"),
+        ("leak.md", "markdown"),
+        ("leak.json", "json"),
+        ("leak.csv", "csv"),
+        ("leak.parquet", "parquet"),
+        ("leak.pftrace", "perfetto"),
+        ("leak.txt", "terminal"),
+        ("leak", "terminal"),
+        ("leak.html.bak", "terminal"),
+    ],
+)
+def test_a_name_says_which_format(name: str, chosen: str) -> None:
+    assert guessed(Path(name)) == chosen
+
+
+def test_without_a_file_it_is_the_terminals() -> None:
+    assert guessed(None) == "terminal"
+    assert {guessed(Path(f"x{one.suffix}")) for one in FORMATS.values()} == set(FORMATS)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_is_written_to_a_file_by_its_name(name: str, tmp_path: Path) -> None:
+    needed = {"perfetto": "perfetto", "parquet": "pyarrow"}.get(name)
+    if needed is not None:
+        pytest.importorskip(needed, reason=f"{needed} is not installed")
+    trace = write(tmp_path / "call.jsonl", leaking())
+    out = tmp_path / f"out{FORMATS[name].suffix}"
+    assert main(["report", str(trace), "-o", str(out)]) == 0
+    begins = {"html": b"<!", "json": b"{", "parquet": b"PAR1", "markdown": b"**", "csv": b"trace,"}
+    assert out.read_bytes().startswith(begins.get(name, b""))
+    assert out.stat().st_size > 100
+
+
+def test_a_format_that_is_named_wins_over_the_name(tmp_path: Path) -> None:
+    trace = write(tmp_path / "call.jsonl", leaking())
+    out = tmp_path / "out.txt"
+    assert main(["report", str(trace), "--format", "json", "-o", str(out)]) == 0
+    assert out.read_text().startswith("{")
+
+
+def test_csv_on_standard_output_keeps_its_line_ends(tmp_path: Path) -> None:
+    trace = write(tmp_path / "call.jsonl", leaking())
+    done = subprocess.run(
+        [sys.executable, "-m", "probe.cli.main", "report", str(trace), "--format", "csv"],
+        capture_output=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout.endswith(b"\r\n")
+    assert b"\r\r" not in done.stdout
+
+
+@pytest.mark.parametrize("kind", tables.KINDS)
+def test_each_table_can_be_asked_for(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = write(tmp_path / "call.jsonl", leaking())
+    assert main(["report", str(trace), "--format", "csv", "--table", kind]) == 0
+    head = capsys.readouterr().out.splitlines()[0]
+    own = {"barge-ins": "verdict_ms", "segments": "held_samples", "messages": "on_server"}[kind]
+    assert own in head.split(",")
+
+
+def test_a_table_goes_with_tables_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = write(tmp_path / "call.jsonl", leaking())
+    assert main(["report", str(trace), "--table", "segments"]) == 2
+    assert "--table goes with --format csv or parquet" in capsys.readouterr().err
+
+
+def test_a_perfetto_file_holds_one_call(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        write(tmp_path / f"{name}.jsonl", leaking())
+    assert main(["report", str(tmp_path), "--format", "perfetto"]) == 2
+    assert "expected one trace, found 2" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "library"), [("perfetto", "perfetto"), ("parquet", "pyarrow")])
+def test_what_is_no_text_does_not_go_to_a_terminal(name: str, library: str, tmp_path: Path) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    trace = write(tmp_path / "call.jsonl", leaking())
+    terminal_side, program_side = pty.openpty()
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "probe.cli.main", "report", str(trace), "--format", name],
+            stdout=program_side,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+        os.set_blocking(terminal_side, False)
+        with pytest.raises(BlockingIOError):
+            os.read(terminal_side, 1)
+    finally:
+        os.close(terminal_side)
+        os.close(program_side)
+    assert done.returncode == 2
+    assert b"expected a file to write to (-o): this format is no text" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "library", "command"),
+    [
+        ("perfetto", "perfetto", "pip install 'sinkprobe[perfetto]'"),
+        ("parquet", "pyarrow", "pip install 'sinkprobe[parquet]'"),
+    ],
+)
+def test_a_missing_library_is_one_line_with_the_command(
+    name: str,
+    library: str,
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    trace = write(tmp_path / "call.jsonl", leaking())
+    for loaded in [m for m in sys.modules if m == library or m.startswith(f"{library}.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, library, None)
+    out = tmp_path / "out.bin"
+    assert main(["report", str(trace), "--format", name, "-o", str(out)]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert command in line
+    assert not out.exists()
