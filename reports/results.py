@@ -17,9 +17,13 @@ sent or cleared.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions
+    from rich.text import Text
 
 __all__ = [
     "Amount",
@@ -641,7 +645,11 @@ class InForce:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """Everything a trace says, ready to be rendered."""
+    """Everything a trace says, ready to be rendered.
+
+    A notebook shows it as HTML, without the timeline, which needs the trace; ``rich.print`` shows
+    the report of the terminal.
+    """
 
     schema: int
     trace: TraceFacts
@@ -665,3 +673,19 @@ class Analysis:
     """Rules that could not be judged, and why."""
     thresholds: tuple[InForce, ...]
     """Every threshold the rules were applied with."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """The terminal's report, as wide as the console, down to 60 columns."""
+        from rich.text import Text
+
+        from reports.renderers import terminal
+
+        report = terminal.render([self], width=options.max_width, colour=True)
+        for line in report.splitlines():
+            yield Text.from_ansi(line, no_wrap=True, overflow="ellipsis")
+
+    def _repr_html_(self) -> str:
+        """A piece of HTML for a notebook, whole in itself; nothing from a trace is markup in it."""
+        from reports.renderers import notebook
+
+        return notebook.render(self)

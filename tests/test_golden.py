@@ -97,7 +97,7 @@ def test_what_a_renderer_makes_of_a_comparison(
 
 
 def test_no_golden_file_is_left_over() -> None:
-    made = {f"{call}/{renderer}" for call in CALLS for renderer in RENDERERS}
+    made = {f"{call}/{name}" for call in CALLS for name in (*RENDERERS, "notebook.txt")}
     made |= {f"comparison/{renderer}" for renderer in COMPARED}
     there = {str(p.relative_to(FOLDER).as_posix()) for p in FOLDER.rglob("*") if p.is_file()}
     assert there <= made

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from probe.trace.reader import NONE
 from reports.assertions import Result
-from reports.explanations import amount_text, measured
+from reports.explanations import measured
 from reports.findings import RULES
-from reports.renderers import wording
+from reports.renderers import figures, wording
 from reports.renderers.web import clock, fill, shown
 from reports.results import Analysis, BargeIn, Evidence, Finding, Leak, Moment, Segment
 from reports.summary import leak_at, summarize, worst_first
@@ -112,7 +112,7 @@ def _call(
         "tapped": wording.tapped(analysis.trace),
         "not_tapped": wording.not_tapped(analysis.trace),
         "doubts": list(wording.doubts(analysis)),
-        "headline": _headline(analysis, worst),
+        "headline": figures.headline(analysis, worst),
         "barge_ins": [_barge_in(analysis, b) for b in analysis.barge_ins[:MOST]],
         "worst": [_row(b) for b in worst[:MOST]] if len(worst) > 1 else [],
         "more_barge_ins": max(len(worst) - MOST, 0),
@@ -132,48 +132,6 @@ def _call(
             json.dumps(_data(analysis, timeline, worst, dense, depth), allow_nan=False).encode()
         ),
         "columns": columns,
-    }
-
-
-def _headline(analysis: Analysis, worst: Sequence[BargeIn]) -> list[dict[str, Any]]:
-    """The figures a reader came for: what leaked, and what was swallowed if anything was."""
-    figures = [_leak_figure(analysis, worst)]
-    swallowed = analysis.totals.swallowed_samples
-    if swallowed:
-        rates = {g.rate_hz for s in analysis.segments for g in s.geometry["captured"]}
-        length = samples_ms(swallowed, rates)
-        figures.append(
-            {
-                "big": f"{swallowed} samples" if length is None else wording.ms_text(length),
-                "what": "swallowed: lost, and nobody had interrupted",
-                "bad": True,
-                "detail": f"{swallowed} samples",
-                "small": "",
-            }
-        )
-    return figures
-
-
-def _leak_figure(analysis: Analysis, worst: Sequence[BargeIn]) -> dict[str, Any]:
-    judged = [b for b in worst if b.leaked is not None]
-    if not judged:
-        what = "no barge-in in this trace" if not worst else "no verdict, so no leak is counted"
-        return {"big": "", "what": what, "bad": False, "detail": "", "small": ""}
-    sent = (judged[0].leaked or {}).get("sent")
-    pushed = (judged[0].leaked or {}).get("pushed")
-    resolution = analysis.trace.resolution_ms.get("sent")
-    small = ""
-    if sent is not None and sent.samples and resolution and (sent.ms or 0) <= resolution:
-        small = f"no longer than the resolution of {resolution:g} ms, so it may as well be none"
-    what = "leaked after the verdict"
-    if len(judged) > 1:
-        what += f" at worst, of {len(judged)} barge-ins with a verdict"
-    return {
-        "big": wording.DASH if sent is None else wording.ms_text(sent.ms),
-        "what": what,
-        "bad": sent is None or sent.samples > 0,
-        "detail": f"{amount_text(sent)} sent, {amount_text(pushed)} pushed",
-        "small": small,
     }
 
 
@@ -211,40 +169,12 @@ def _barge_in(analysis: Analysis, barge_in: BargeIn) -> dict[str, Any]:
         (barge_in.onset_ms, "onset"),
     )
     zero = next(((at, name) for at, name in zeros if at is not None), (0.0, "trace began"))
-    figures: list[tuple[str, str, str]] = []
-    if barge_in.leaked is not None:
-        silent = barge_in.stop_ms == 0
-        figures.append(
-            (
-                "stop time",
-                wording.ms_text(barge_in.stop_ms),
-                "already silent" if silent else "verdict to last sample sent",
-            )
-        )
-        remaining = amount_text(barge_in.remaining)
-        figures.append(("remaining", remaining, "of the reply, at the verdict"))
-    also: tuple[tuple[str, Mapping[str, Leak | None] | None, str], ...] = (
-        ("sent since pause", barge_in.after_pause, "audio since the gate closed"),
-        ("sent since onset", barge_in.after_onset, "with the time of detection; not a leak"),
-        ("sent over the caller", barge_in.over_caller, "while the caller was speaking"),
-    )
-    for name, leaks, meaning in also:
-        if leaks is not None:
-            figures.append((name, amount_text(leaks.get("sent")), meaning))
-    if barge_in.stalled_ms:
-        figures.append(
-            (
-                "loop stalled",
-                wording.ms_text(barge_in.stalled_ms),
-                "times of calls and events are late by up to that",
-            )
-        )
     return {
         "title": wording.barge_in_title(barge_in),
         "barge_in": barge_in,
         "leaked": (barge_in.leaked or {}).get("sent"),
         "pushed": (barge_in.leaked or {}).get("pushed"),
-        "figures": figures,
+        "figures": figures.of(barge_in),
         "causes": [
             (c.cause, measured(c.samples, c.ms), wording.CAUSES[c.cause])
             for c in barge_in.causes or ()

@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from reports.explanations import amount_text
 from reports.renderers import wording
 
-__all__ = ["clock", "fill", "shown"]
+__all__ = ["clock", "fill", "fragment", "shown"]
 
 
 def fill(template: str, script: str | None = None, **values: Any) -> str:
@@ -27,6 +27,34 @@ def fill(template: str, script: str | None = None, **values: Any) -> str:
         script: name of the file with its script; ``None``: it has none.
         values: what the template shows. Everything is escaped.
     """
+    style = _file("style.css")
+    code = "" if script is None else _file(script)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            style=style,
+            script=code,
+            policy="; ".join(
+                [
+                    "default-src 'none'",
+                    f"style-src {_digest(style)}",
+                    f"script-src {_digest(code) if code else _NOBODY}",
+                    f"base-uri {_NOBODY}",
+                    f"form-action {_NOBODY}",
+                ]
+            ),
+            **values,
+        )
+    )
+
+
+def fragment(template: str, **values: Any) -> str:
+    """A piece of somebody else's page, from a template of this package. Everything is escaped."""
+    return _environment().get_template(template).render(**values)
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports.renderers", "html_page"),
         autoescape=True,
@@ -43,22 +71,7 @@ def fill(template: str, script: str | None = None, **values: Any) -> str:
         clock=clock,
         setting=_setting,
     )
-    style = _file("style.css")
-    code = "" if script is None else _file(script)
-    return environment.get_template(template).render(
-        style=style,
-        script=code,
-        policy="; ".join(
-            [
-                "default-src 'none'",
-                f"style-src {_digest(style)}",
-                f"script-src {_digest(code) if code else _NOBODY}",
-                f"base-uri {_NOBODY}",
-                f"form-action {_NOBODY}",
-            ]
-        ),
-        **values,
-    )
+    return environment
 
 
 _NOBODY = "'none'"
