@@ -4,13 +4,30 @@ Works wherever numpy does; livekit is not needed.
 
     import reports
     analysis = reports.analyze("call.jsonl")
+    analysis                                # in a notebook: the report, as HTML
     analysis.balanced
     analysis.barge_ins[0].leaked["sent"].ms
     reports.expect(analysis, "verdict < clear", "leaked.sent <= 20ms")
+
+What an analysis consists of, and what its fields mean, stands in `reports.results`: they are the
+keys of the JSON report. What is not in an `Analysis` because there is so much of it, where every
+frame lies in time, is in a `Timeline`, as columns of numpy:
+
+    timeline = reports.lay_out("call.jsonl")
+    timeline.sent.at_ns, timeline.sent.samples
+
+Pages, tables and everything else that is written come from `reports.renderers`, one module a
+format:
+
+    from reports.renderers import html, tables
+    Path("call.html").write_text(html.render([analysis], [timeline]), encoding="utf-8")
+    pandas.DataFrame(tables.rows([analysis], "segments"))
+
+Builds are compared by `reports.compare`, and looked back on by `reports.history`.
 """
 
 from reports.analysis import analyze
-from reports.assertions import ExpectationError, check, expect
+from reports.assertions import Check, ExpectationError, Result, check, expect
 from reports.findings import SettingError
 from reports.results import (
     Amount,
@@ -29,10 +46,14 @@ from reports.results import (
     Geometry,
     InForce,
     Leak,
+    LeakCause,
+    LeakSurvival,
     Loss,
+    LossCause,
     Mark,
     Moment,
     NotJudged,
+    Outcome,
     Part,
     Problem,
     Range,
@@ -41,14 +62,19 @@ from reports.results import (
     Response,
     Run,
     Segment,
+    Severity,
     Sound,
     Span,
     Stall,
     Survivor,
     Totals,
     TraceFacts,
+    Unit,
+    Unseen,
+    VerdictKind,
 )
-from reports.summary import Summary, summarize
+from reports.summary import Spread, Summary, summarize, worst_first
+from reports.timeline import Depth, Frames, Instant, Stretch, Timeline, lay_out
 
 __all__ = [
     "Amount",
@@ -56,40 +82,58 @@ __all__ = [
     "BargeIn",
     "Cancel",
     "Cause",
+    "Check",
     "Control",
     "ConversationItem",
+    "Depth",
     "Evidence",
     "ExpectationError",
     "Fault",
     "Figure",
     "Finding",
+    "Frames",
     "Gap",
     "GenerationStop",
     "Geometry",
     "InForce",
+    "Instant",
     "Leak",
+    "LeakCause",
+    "LeakSurvival",
     "Loss",
+    "LossCause",
     "Mark",
     "Moment",
     "NotJudged",
+    "Outcome",
     "Part",
     "Problem",
     "Range",
     "Realtime",
     "RealtimeMessage",
     "Response",
+    "Result",
     "Run",
     "Segment",
     "SettingError",
+    "Severity",
     "Sound",
     "Span",
+    "Spread",
     "Stall",
+    "Stretch",
     "Summary",
     "Survivor",
+    "Timeline",
     "Totals",
     "TraceFacts",
+    "Unit",
+    "Unseen",
+    "VerdictKind",
     "analyze",
     "check",
     "expect",
+    "lay_out",
     "summarize",
+    "worst_first",
 ]

@@ -66,6 +66,7 @@ __all__ = [
     "Totals",
     "TraceFacts",
     "Unit",
+    "Unseen",
     "VerdictKind",
 ]
 
@@ -95,6 +96,7 @@ class Amount:
     """Frames of which a sample crossed; at *sent* these are pushed frames."""
     samples: int
     ms: float | None
+    """Derived from the samples; ``None``: of several rates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +109,7 @@ class Span:
     """Captured and pushed: when its last frame crossed. Sent: when its last block had been sent."""
     start_sample: int
     stop_sample: int
+    """Positions at its boundary over the whole trace, half open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,7 @@ class Leak:
     samples: int
     ms: float | None
     spans: tuple[Span, ...]
+    """Where it is, in order. Their samples add up to ``samples``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +188,7 @@ class Loss:
     ms: float | None
     start_sample: int
     stop_sample: int
+    """Positions at *captured* for what was dropped, at *pushed* for what was cleared."""
     at_ms: float
     """When that which lost it happened."""
 
@@ -216,11 +221,17 @@ class Segment:
     balanced: bool | None
     """``None``: the trace is incomplete or a boundary is missing."""
     captured: Amount | None
+    """Entered the sink."""
     pushed: Amount | None
+    """Of it, accepted by the source."""
     sent: Amount | None
+    """Of it, left the source's queue, in this segment or later."""
     cleared_samples: int | None
+    """Discarded from the source's queue."""
     dropped_samples: int | None
+    """Captured and never pushed; ``losses`` says why."""
     held_samples: int | None
+    """At the end of the trace inside the sink."""
     queued_samples: int | None
     """At the end of the trace in the source, the tail included."""
     inherited_samples: int
@@ -261,8 +272,11 @@ class Segment:
     resampled: bool
     """The sink changed the rate: what became of a captured sample can't be told."""
     order: tuple[Mark, ...]
+    """Marks of the sink in order of time."""
     gaps: tuple[Gap, ...]
+    """Holes in what was sent; ``order`` and ``losses`` may tell why."""
     losses: tuple[Loss, ...]
+    """Everything dropped or cleared, stretch by stretch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,21 +296,26 @@ class BargeIn:
     segment: int | None
     """Segment under way; ``None``: nothing had been captured of the speech yet."""
     speech_id: str | None
+    """``None``: code feeds the sink itself."""
     partial: bool
     """Whether the speech was under way when the probe came. Audio of it that was in the source
     already can be counted but not placed: where it went on, ``leaked["sent"]`` is ``None``."""
     onset_ms: float | None
     """The caller started to speak; ``None``: the trace shows no onset for it."""
     pause_ms: float | None
+    """The sink's gate was closed on suspicion; ``None``: it was not."""
     verdict_ms: float | None
     """``None``: no verdict came."""
     verdict_kind: VerdictKind | None
+    """Who decided; ``None``: no verdict came."""
     commit_ms: float | None
+    """The speech became interrupted; ``None``: it did not."""
     clear_ms: float | None
     """The sink was cleared."""
     source_clear_ms: float | None
     """The source's queue was cleared for the first time since the pause or the verdict."""
     resume_ms: float | None
+    """The gate was opened again; ``None``: it was not."""
     last_sent_ms: float | None
     """When the last sample of the speech left the source, before its next barge-in."""
     stop_ms: float | None
@@ -332,6 +351,7 @@ class BargeIn:
     stalled_ms: float
     """Longest stall of the session's loop around it: its times are late by up to that."""
     story: tuple[Moment, ...]
+    """What happened around it, in order of time."""
     explanation: str
     """What happened, in words."""
     unseen: Unseen | None = None
@@ -354,8 +374,11 @@ class RealtimeMessage:
 
     id: str
     response: int | None
+    """Number of its response; ``None``: not seen."""
     speech_id: str | None
+    """Speech that plays it; ``None``: nobody, or it can't be told."""
     created_ms: float | None
+    """When the server had it; ``None``: not seen."""
     created_by: str | None
     """``event``, ``context`` or ``stream``; the last two are late."""
     pulled_ms: float | None
@@ -368,7 +391,9 @@ class RealtimeMessage:
     generated: Sound | None
     """Read, and what lay unread when it was last counted; ``None`` where that can't be asked."""
     read: Sound
+    """What the agent took of its audio."""
     segments: tuple[int, ...]
+    """Numbers of the segments that play it."""
     captured: Amount | None
     """``None``: not tapped, or its speech has audio of which it can't be told whose it is."""
     sent: Amount | None
@@ -390,9 +415,13 @@ class Response:
     """A response of a realtime model."""
 
     number: int
+    """Counted by the probe, from 1."""
     id: str | None
+    """The provider's name for it; ``None``: it gave none."""
     speech_id: str | None
+    """``None``: no speech took it."""
     user_initiated: bool | None
+    """As the plugin says; ``None``: it says nothing."""
     created_ms: float
     ended_ms: float | None
     """``None``: not seen."""
@@ -402,7 +431,9 @@ class Response:
     cancel_ms: float | None
     """The first cancel that hit it."""
     messages: tuple[str, ...]
+    """Their ids, in the order they were created."""
     generated: Sound | None
+    """Audio of all its messages; ``None`` where that can't be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,6 +452,7 @@ class GenerationStop:
 
     speech_id: str
     responses: tuple[int, ...]
+    """Numbers of the responses the speech played."""
     interrupt_ms: float
     """When the speech became interrupted."""
     under_way: bool | None
@@ -431,6 +463,7 @@ class GenerationStop:
     """The cancel sent for it: the first of this speech, or one that hit its response; ``None``:
     none was."""
     cancel_after_interrupt_ms: float | None
+    """Negative: the cancel came first. ``None``: there was none."""
     cancel_after_end_ms: float | None
     """Negative: in time. ``None``: no cancel, or the end of its responses was not seen."""
     hit: tuple[int, ...]
@@ -447,8 +480,10 @@ class ConversationItem:
 
     id: str
     role: str
+    """``user``, ``assistant``, ``system``, ``function_call`` …"""
     server: bool | None
     local: bool | None
+    """Whether each side holds it; ``None``: nobody looked at that side."""
     message: RealtimeMessage | None
     """``None``: not of the assistant, or from before the probe."""
     difference: str
@@ -460,11 +495,14 @@ class Realtime:
     """The second ledger: what the provider holds as against what was played."""
 
     model: str
+    """As its plugin names it."""
     responses: tuple[Response, ...]
     messages: tuple[RealtimeMessage, ...]
     cancels: tuple[Cancel, ...]
     stops: tuple[GenerationStop, ...]
+    """One for each speech that was interrupted."""
     conversation: tuple[ConversationItem, ...]
+    """Both sides beside each other, in the order of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,6 +512,7 @@ class Fault:
     kind: str
     count: int
     first_ms: float | None
+    """``None``: it has no place in time."""
     detail: str
 
 
@@ -503,18 +542,26 @@ class TraceFacts:
     complete: bool
     """Closed, readable to the end, and recorded without a loss."""
     incomplete_because: tuple[str, ...]
+    """Why it is not complete, one line each."""
     duration_ms: float
     runtime: Mapping[str, str]
+    """What ran: ``language``, and the versions of ``livekit``, ``livekit_agents`` …"""
     boundaries: tuple[str, ...]
     """Boundaries that were tapped, in flow order."""
     missing: Mapping[str, str]
+    """Boundary that was not tapped to the reason."""
     resolution_ms: Mapping[str, float | None]
     """How exact times at a boundary are; ``None``: the trace does not say."""
     labels: Mapping[str, str]
+    """As the user gave them."""
     options: Mapping[str, Any]
+    """Of the session, as far as they bear on interruptions."""
     problems: tuple[Problem, ...]
+    """What is wrong with the file; empty for a sound one."""
     stalls: tuple[Stall, ...]
+    """When the session's loop did not run; stamps taken on it are late by that."""
     bookmarks: tuple[Moment, ...]
+    """What the user marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -539,7 +586,9 @@ class Run:
     rate_hz: int | None
     reply_ms: float | None
     at: str | float | None
+    """When the caller barges in, as it was scripted."""
     control: Control | None
+    """``None``: the call has no reply after the interrupted one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -599,7 +648,9 @@ class Evidence:
     samples: int | None
     """Audio the finding is about; ``None``: it is not about an amount of audio."""
     parts: tuple[Part, ...]
+    """What took or sent the samples, where that can be told apart."""
     ranges: tuple[Range, ...]
+    """Where the audio is; empty: it is not about a place."""
     moments: tuple[Moment, ...]
     """Marks, events and instants in their order; repeated marks are one, with a count."""
     stalls: tuple[Stall, ...]
@@ -613,8 +664,10 @@ class Finding:
     """A rule that fired."""
 
     rule: str
+    """Its name, as ``--fail-on`` and ``thresholds`` take it."""
     severity: Severity
     segment: int | None
+    """``None``: it is about none in particular."""
     message: str
     """One plain sentence."""
     evidence: Evidence
@@ -654,6 +707,7 @@ class Analysis:
     schema: int
     trace: TraceFacts
     run: Run | None
+    """``None``: the call was not scripted."""
     balanced: bool | None
     """True: every sample has its place. False: some do not. ``None``: it can't be known, because
     the trace is incomplete or a boundary was not tapped."""
@@ -662,9 +716,13 @@ class Analysis:
     unaccounted_because: tuple[str, ...]
     """What did not add up, one line each, with the place."""
     faults: tuple[Fault, ...]
+    """What the probe failed at; empty for a sound trace."""
     totals: Totals
+    """The balance of the whole trace."""
     segments: tuple[Segment, ...]
+    """In the order of their first frames."""
     barge_ins: tuple[BargeIn, ...]
+    """In order of time."""
     realtime: Realtime | None
     """``None``: no session of a realtime model was seen."""
     findings: tuple[Finding, ...]
