@@ -69,7 +69,8 @@ class Corrected:
     """At most 1."""
     times: float
     """What the plain p was multiplied with. An interval at the level 1 - alpha / times holds 0
-    where, and only where, the corrected p is above alpha."""
+    where the corrected p is above alpha; and only there, but for ties, with which it can be wider
+    than its level asks for."""
 
 
 def p_value(first: Sequence[float], second: Sequence[float]) -> float:
