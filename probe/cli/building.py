@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["barging_in", "cached", "facts_of", "result_of", "told"]
 
-_BEGINS: Final = ("speak", "interrupt")
+_BEGINS: Final = ("speak", "detect", "interrupt", "interrupt-handle")
 """Steps that begin a barge-in, if a reply is under way."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
