@@ -461,7 +461,7 @@ def test_in_every_scenario_with_a_barge_in_in_the_catalogue_somebody_interrupts(
     from probe.cli.building import barging_in
 
     without = set(CATALOGUE) - barging_in(list(CATALOGUE.values()))
-    assert without == {"uninterrupted", "reply-over-caller"}
+    assert without == {"uninterrupted", "reply-over-caller", "realtime-uninterrupted"}
 
 
 def test_the_formats_say_the_same(
