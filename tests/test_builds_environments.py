@@ -162,6 +162,16 @@ def test_that_no_node_release_fits_is_said_as_such(tmp_path: Path) -> None:
         make(parse("npm:@livekit/agents@9.9.9"), tmp_path)
 
 
+def test_a_registry_that_was_not_asked_has_not_said_that_no_release_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    with pytest.raises(BuildError, match="was not found in the cache") as failure:
+        make(parse("livekit-agents>=1.8"), tmp_path / "cache")
+    assert "no release fits" not in str(failure.value)
+
+
 @pytest.mark.usefixtures("_tools")
 def test_a_beta_is_meant_only_by_its_name() -> None:
     def newest_of(text: str) -> str:
