@@ -22,6 +22,13 @@ class TraceError(ProbeError):
 class ScenarioError(ProbeError):
     """A scripted call is described wrongly, or did not come to its end."""
 
+    def __init__(self, reason: str, trace: object = None) -> None:
+        """``trace``: what the call left up to there; a path, or ``None``."""
+        kept = "" if trace is None else f"; the trace up to there is {trace}"
+        super().__init__(f"{reason}{kept}")
+        self.reason = reason
+        """Without the trace: alike for calls that failed alike."""
+
 
 class BuildError(ProbeError):
     """A build can't be found or installed; the message says which and why."""

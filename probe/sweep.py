@@ -239,6 +239,8 @@ def _make(one: Call, directory: Path, call: RunsCall, stop: threading.Event) -> 
             stop=stop,
         )
         trace = outcome.trace
+    except ScenarioError as failure:
+        error = failure.reason
     except (ProbeError, OSError) as failure:
         error = str(failure)
     return Done(one, trace, error, time.monotonic() - begun)

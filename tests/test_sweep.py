@@ -517,3 +517,20 @@ def test_what_a_call_started_and_left_behind_ends_with_it(tmp_path: Path) -> Non
             return
         time.sleep(0.1)
     raise AssertionError("what the call started is still there")
+
+
+def test_calls_that_fail_alike_are_one_reason_wherever_their_traces_are(tmp_path: Path) -> None:
+    def give_up(
+        scenario: Scenario,
+        directory: Path,
+        *,
+        python: str,
+        command: Sequence[str] | None,
+        stop: threading.Event,
+    ) -> Outcome:
+        raise ScenarioError("it hung", tmp_path / f"{time.monotonic_ns()}.jsonl")
+
+    made = plan([CATALOGUE["barge-in"]], {})
+    done = list(run(calls(made.cells, 2), tmp_path, call=give_up))
+    assert [one.error for one in done] == ["it hung", "it hung"]
+    assert "the trace up to there is" in str(ScenarioError("it hung", tmp_path))

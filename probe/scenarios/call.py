@@ -386,13 +386,14 @@ class Call:
         )
 
     def _all_inside(self) -> bool:
-        # The room output keeps what is shorter than its frame, and a resampler more than one of
-        # them as well: from 8 kHz it hands on 66 ms at a time.
-        whole = int(self._voice.reply.delivered_ms) // _CHUNK_MS * _CHUNK_MS
+        # The room output keeps what is shorter than its frame, whatever its first frames were cut
+        # to, and a resampler more than one of them as well: from 8 kHz it hands on 66 ms at a time.
+        kept_ms = _CHUNK_MS
         if self._scenario.axes.rate_hz != SOURCE_RATE_HZ:
-            whole -= 2 * _CHUNK_MS
-        pushed_ms = self._pushed_samples * 1000 // SOURCE_RATE_HZ
-        return self._counts.pushing == 0 and pushed_ms >= whole
+            kept_ms += 2 * _CHUNK_MS
+        inside_ms = self._voice.reply.delivered_ms - self._pushed_samples * 1000 / SOURCE_RATE_HZ
+        # A whole frame, up to what a product of lengths is rounded by, would be handed on.
+        return self._counts.pushing == 0 and inside_ms < kept_ms - 1e-6
 
     async def _speak(self, step: Step) -> None:
         self._caller.speak(step.ms or 0)

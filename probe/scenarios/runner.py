@@ -321,16 +321,16 @@ class _Child:
 
     def outcome(self, scenario: Scenario) -> Outcome:
         trace = self._said.get("trace")
-        kept = f"; the trace up to there is {trace}" if trace else ""
         if "error" in self._said:
-            raise ScenarioError(self._said["error"] + kept)
+            raise ScenarioError(self._said["error"], trace)
         if self._late:
-            raise ScenarioError(f"{scenario.name}: the call did not end in time{kept}")
+            raise ScenarioError(f"{scenario.name}: the call did not end in time", trace)
         if trace is None or "done" not in self._said:
             reason = self._complaints[-1] if self._complaints else "it said nothing"
             raise ScenarioError(
                 f"{scenario.name}: the call's process left with {self._process.returncode} "
-                f"before its end ({reason}){kept}"
+                f"before its end ({reason})",
+                trace,
             )
         return Outcome(Path(trace), Path(self._said["log"]))
 
