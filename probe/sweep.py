@@ -44,7 +44,8 @@ class Build:
     as_of: str | None = field(default=None, compare=False)
     """UTC. No dependency is newer; ``None``: they are whatever is there."""
     source: str | None = field(default=None, compare=False)
-    """Of sources: the folder or the repository, with the commit. ``None``: a release."""
+    """Of sources: their commit, or a digest of files under no version control. ``None``: a
+    release."""
 
     @property
     def folder(self) -> str:

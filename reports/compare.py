@@ -92,7 +92,7 @@ class BuildFacts:
     as_of: str | None = None
     """UTC. None of its dependencies is newer; ``None``: they are whatever was there."""
     source: str | None = None
-    """Of sources: the folder or the repository, with the commit."""
+    """Of sources: their commit, or a digest of files under no version control."""
     unavailable: str = ""
     """Why nothing could be run on it; empty: it could."""
 

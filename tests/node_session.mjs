@@ -7,7 +7,7 @@
 
 import { execFileSync } from 'node:child_process';
 import { EventEmitter } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { attach } from '../probe/node/index.mjs';
@@ -295,6 +295,7 @@ await scenario('refuses_what_is_no_session', async () => {
     await raised(() => attach({}, path())),
     await raised(() => attach(session, path())),
     await raised(() => attach(new Session(), join(recording.path, 'below'))),
+    await raised(() => attach(new Session(), '/proc/no-such-folder/call.jsonl')),
   ];
   recording.close();
   const second = attach(session, recording.path, { wire: false });
@@ -365,6 +366,42 @@ await scenario('tells_of_a_stall', async () => {
   await new Promise((resolve) => setTimeout(resolve, 30));
   recording.close();
   return eventsOf(recording);
+});
+
+await scenario('warns_of_nothing_with_many_sessions', async () => {
+  const warnings = [];
+  const heard = (warning) => warnings.push(warning.message);
+  process.on('warning', heard);
+  const before = process.listenerCount('exit');
+  const recordings = Array.from({ length: 12 }, () =>
+    attach(new Session(), path(), { wire: false }),
+  );
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  for (const recording of recordings) recording.close();
+  process.off('warning', heard);
+  return { warnings, left: process.listenerCount('exit') - before };
+});
+
+// In a process of its own, whose working directory is gone and whose packages are broken.
+await scenario('attaches_where_nothing_can_be_looked_up', async () => {
+  const trace = path();
+  const folder = `${trace}-gone`;
+  const broken = `${trace}-broken/node_modules/@livekit/agents`;
+  mkdirSync(folder);
+  mkdirSync(broken, { recursive: true });
+  writeFileSync(join(broken, 'package.json'), '{');
+  const script = `
+    import { EventEmitter } from 'node:events';
+    import { rmdirSync } from 'node:fs';
+    import { attach } from ${JSON.stringify(import.meta.resolve('../probe/node/index.mjs'))};
+    rmdirSync(process.cwd());
+    for (const options of [{}, { from: [${JSON.stringify(`${trace}-broken`)}] }]) {
+      const session = Object.assign(new EventEmitter(), { output: {} });
+      attach(session, ${JSON.stringify(trace)}, { wire: false, ...options }).close();
+    }
+    console.log('attached');`;
+  const command = ['--input-type=module', '-e', script];
+  return execFileSync(process.execPath, command, { cwd: folder }).toString();
 });
 
 // In a process of its own, whose files may not grow beyond a few kilobytes.

@@ -161,7 +161,7 @@ def test_a_journal_cut_amid_a_line_loses_that_line_only(
     with opened(tmp_path / "out") as journal:
         list(journal.run(todo[:2], call=staged))
     file = tmp_path / "out" / FILE
-    file.write_bytes(file.read_bytes()[:-20])
+    file.write_bytes(b'\xff\xfe\n{"call": []}\n' + file.read_bytes()[:-20])
     with opened(tmp_path / "out") as journal:
         assert [journal.trace(call) is not None for call in todo] == [True, False, False]
         list(journal.run(todo, call=staged))
@@ -330,4 +330,6 @@ def test_a_rule_that_does_not_exist_is_wrong_usage(
     row: Row, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert bisect(tmp_path / "out", *WHOLE, rule="no-such-rule") == 2
-    assert "no-such-rule" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert said.startswith("sinkprobe: --rule: expected")
+    assert "no-such-rule" in said

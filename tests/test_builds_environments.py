@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -161,6 +162,16 @@ def test_that_no_node_release_fits_is_said_as_such(tmp_path: Path) -> None:
         make(parse("npm:@livekit/agents@9.9.9"), tmp_path)
 
 
+def test_a_registry_that_was_not_asked_has_not_said_that_no_release_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
+    with pytest.raises(BuildError, match="was not found in the cache") as failure:
+        make(parse("livekit-agents>=1.8"), tmp_path / "cache")
+    assert "no release fits" not in str(failure.value)
+
+
 @pytest.mark.usefixtures("_tools")
 def test_a_beta_is_meant_only_by_its_name() -> None:
     def newest_of(text: str) -> str:
@@ -279,11 +290,11 @@ def test_a_checkout_is_as_of_its_commit_and_says_whether_it_was_changed(tmp_path
     head = commit(folder, "2025-04-01")
     build = make(parse(str(folder)), tmp_path / "cache")
     assert (build.as_of, build.installed["helper"]) == ("2025-04-02T00:00:00Z", "1.0")
-    assert build.source == f"{folder} {head[:12]}"
+    assert build.source == f"commit {head[:12]}"
     (folder / "livekit-agents/livekit/agents/__init__.py").write_text("BUILD = 'changed'\n")
     changed = make(parse(str(folder)), tmp_path / "cache").source
     assert changed is not None
-    assert changed.startswith(f"{folder} {head[:12]} with changes")
+    assert changed.startswith(f"commit {head[:12]} with changes")
 
 
 @NO_GIT
@@ -337,7 +348,29 @@ def test_an_environment_s_folder_is_a_build_as_it_is(tmp_path: Path) -> None:
     assert build.installed == made.installed
     (planted,) = copy.glob("lib/python*/site-packages/livekit/agents/__init__.py")
     planted.write_text("BUILD = 'planted'\n")
-    assert make(parse(str(copy)), tmp_path / "cache").source != build.source
+    again = make(parse(str(copy)), tmp_path / "cache").source
+    assert again != build.source
+    assert re.fullmatch(r"files [0-9a-f]{6}", str(again)), "no path of this machine"
+
+
+def test_an_interpreter_that_lists_no_packages_is_said_as_such(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "pyvenv.cfg").touch()
+    python = tmp_path / "bin" / "python"
+    python.write_text("#!/bin/sh\necho hello\n")
+    python.chmod(0o755)
+    with pytest.raises(BuildError, match="to list its packages, found 'hello'"):
+        make(parse(str(tmp_path)), tmp_path / "cache")
+
+
+@pytest.mark.usefixtures("_tools")
+def test_what_an_environment_prints_as_it_starts_is_no_answer(tmp_path: Path) -> None:
+    made = make(parse("livekit-agents==1.5.0"), tmp_path / "cache")
+    folder = Path(made.python).parents[1]
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "noisy.pth").write_text("import sys; print('welcome')\n")
+    build = make(parse(str(folder)), tmp_path / "cache")
+    assert (build.installed, build.source is None) == (made.installed, False)
 
 
 def test_a_built_node_checkout_is_used_where_it_is(tmp_path: Path) -> None:
@@ -470,6 +503,17 @@ def test_a_tool_that_hangs_is_ended_with_all_it_started(tmp_path: Path) -> None:
             return
         time.sleep(0.1)
     raise AssertionError("what the tool started is still there")
+
+
+@NO_GIT
+def test_a_tool_s_complaint_holds_no_password(tmp_path: Path) -> None:
+    url = "https://me:secret@127.0.0.1:1/agents"
+    with pytest.raises(BuildError) as failure:
+        make(parse(f"git+{url}@main"), tmp_path / "cache")
+    assert "secret" not in str(failure.value)
+    complaint = f"import sys; sys.exit('fatal: unable to access {url}')"
+    with pytest.raises(BuildError, match=r"unable to access https://127\.0\.0\.1:1/agents"):
+        run([sys.executable, "-c", complaint], limit_s=60)
 
 
 def test_a_tool_s_complaint_is_one_line_without_decoration() -> None:

@@ -54,7 +54,25 @@ def test_a_release_is_one_the_newest_that_fits_or_each_of_a_series(
     ],
 )  # fmt: skip
 def test_a_git_url_ends_where_the_ref_begins(text: str, url: str, ref: str | None) -> None:
-    assert parse(text) == Git(text, url, ref)
+    spec = parse(text)
+    assert isinstance(spec, Git)
+    assert (spec.url, spec.ref) == (url, ref)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:secret@host.example/agents@main", "https://host.example/agents@main"),
+        ("git+https://secret@host.example/agents", "git+https://host.example/agents"),
+        ("ssh://git@host.example/agents@main", "ssh://git@host.example/agents@main"),
+        ("git@host.example:agents@main", "git@host.example:agents@main"),
+    ],
+)
+def test_what_signs_in_to_a_repository_is_not_in_the_build_s_name(text: str, shown: str) -> None:
+    spec = parse(text)
+    assert isinstance(spec, Git)
+    assert spec.text == shown
+    assert ("secret" in spec.url) == ("secret" in text)
 
 
 def test_a_folder_that_is_there_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,6 +110,8 @@ def test_installed_is_the_running_python() -> None:
         ("https://host.example/agents@", "expected a branch, tag or commit after @"),
         ("https://host.example/agents#egg=x", "and no fragment"),
         (__file__, "expected a folder, found a file"),
+        ("~no-such-user/agents", "expected installed, livekit-agents==VERSION"),
+        ("a" * 400, "expected installed, livekit-agents==VERSION"),
     ],
 )
 def test_what_names_no_build_is_wrong_usage_and_says_what_was_expected(

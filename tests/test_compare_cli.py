@@ -16,7 +16,7 @@ import pytest
 import probe.builds
 import probe.cli.sweep
 from probe.builds import BuildFailed
-from probe.cli.main import main
+from probe.cli.main import _Terminated, main
 from probe.errors import ScenarioError
 from probe.scenarios.catalogue import CATALOGUE, Scenario
 from probe.scenarios.runner import Outcome
@@ -152,6 +152,9 @@ def test_folders_are_compared_where_livekit_is_not_installed(
         (("old", "new", "--set", "late-frames.nothing=3"), "--set"),
         (("installed", "--scenario", "nothing"), "expected a scenario or a TOML file"),
         (("installed", "livekit-agents=1"), "livekit-agents=1"),
+        (("installed", "~no-such-user/agents"), "~no-such-user/agents: expected installed"),
+        (("installed", "a" * 400), "expected installed, livekit-agents==VERSION"),
+        (("installed", ""), "an empty text: expected installed"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(
@@ -261,6 +264,7 @@ class Staged:
         self._left = {build: list(calls) for build, calls in made.items()}
         self.order: list[tuple[str, str, str]] = []
         self.interrupt_at: int | None = None
+        self.interrupt = KeyboardInterrupt()
 
     def __call__(
         self,
@@ -273,7 +277,7 @@ class Staged:
     ) -> Outcome:
         self.order.append((python, scenario.name, scenario.axes.pacing))
         if len(self.order) == self.interrupt_at:
-            raise KeyboardInterrupt
+            raise self.interrupt
         made = self._left[python].pop(0)
         if isinstance(made, str):
             raise ScenarioError(made)
@@ -441,6 +445,16 @@ def test_interrupted_it_prints_what_there_is_and_leaves_with_130(
     told = document(capsys)
     assert told["complete"] is False
     assert [len(column["runs"]) for column in told["tables"][0]["columns"]] == [2, 2]
+
+
+def test_ended_by_a_signal_it_prints_the_same_and_leaves_with_that_signal_s_code(
+    staged: Callable[..., Staged], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = staged([OLD, NEW], {"/old/python": leaks(*[50] * 5), "/new/python": leaks(*[0] * 5)})
+    call.interrupt_at = 5
+    call.interrupt = _Terminated(15)
+    assert compare("installed", "installed", "--format", "json") == 128 + 15
+    assert document(capsys)["complete"] is False
 
 
 def test_in_every_scenario_with_a_barge_in_in_the_catalogue_somebody_interrupts() -> None:

@@ -232,12 +232,33 @@ def test_no_words_are_written(sessions: dict[str, Any]) -> None:
 @needs_node
 def test_what_can_not_be_recorded_says_what_was_expected(sessions: dict[str, Any]) -> None:
     told = sessions["refuses_what_is_no_session"]
-    nothing, twice, nowhere = told["reasons"]
+    nothing, twice, nowhere, refused = told["reasons"]
     assert "expected an AgentSession, found Object" in nothing
     assert "recorded already" in twice
     assert told["first"] in twice
     assert nowhere is not None
+    assert refused is not None
     assert told["second"] == told["first"].replace(".jsonl", "-1.jsonl")
+
+
+@needs_node
+def test_many_sessions_under_record_bring_no_warning(sessions: dict[str, Any]) -> None:
+    assert sessions["warns_of_nothing_with_many_sessions"] == {"warnings": [], "left": 0}
+
+
+@needs_node
+def test_it_attaches_where_nothing_can_be_looked_up(sessions: dict[str, Any]) -> None:
+    assert sessions["attaches_where_nothing_can_be_looked_up"] == "attached\n"
+
+
+@needs_node
+def test_wrong_options_of_the_runner_are_wrong_usage() -> None:
+    for options in (["--no-such"], ["--home"], []):
+        done = subprocess.run(
+            ["node", str(NODE / "run.mjs"), *options], capture_output=True, text=True, timeout=60
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr == "usage: node run.mjs --home FOLDER --json-spec -\n"
 
 
 @needs_node

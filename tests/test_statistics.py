@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+import reports.statistics
 from reports.statistics import (
     ALPHA,
     COUNTED_TO,
@@ -240,3 +241,30 @@ def test_three_against_three_never_decide_and_five_decide_six_figures() -> None:
     assert runs_to_decide(1) == 4
     assert runs_to_decide(6) == 5
     assert runs_to_decide(7) == 6
+
+
+@pytest.mark.parametrize(("often", "seldom"), [(1, 0), (4, 0), (9, 2), (30, 41)])
+def test_of_many_runs_that_seldom_differ_p_is_counted_and_not_approximated(
+    often: int, seldom: int
+) -> None:
+    first = [10.0] * often + [0.0] * (200 - often)
+    second = [10.0] * seldom + [0.0] * (250 - seldom)
+    of_ten = stats.hypergeom(450, often + seldom, 200)
+    expected = 2 * min(of_ten.cdf(often), of_ten.sf(often - 1))
+    assert p_value(first, second) == pytest.approx(min(1.0, expected), rel=1e-9)
+    assert p_value(second, first) == pytest.approx(min(1.0, expected), rel=1e-9)
+
+
+def test_counted_by_kinds_p_is_the_same_as_counted_by_values(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        kinds, size = rng.integers(1, 6), rng.integers(1, 12)
+        first = (rng.integers(0, kinds, size) * 10.0).tolist()
+        second = (rng.integers(0, kinds, 12) * 10.0 + rng.choice([0, 10])).tolist()
+        counted = p_value(first, second)
+        with monkeypatch.context() as patch:
+            patch.setattr(reports.statistics, "COUNTED_TO", 0)
+            patch.setattr(reports.statistics, "_approximate", None)
+            assert p_value(first, second) == pytest.approx(counted, rel=1e-9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -499,6 +500,23 @@ def test_another_thread_can_end_a_call(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "uninterrupted.jsonl").read_text().splitlines()[-1])["event"] == (
         "trailer"
     )
+
+
+def test_what_a_call_started_and_left_behind_ends_with_it(tmp_path: Path) -> None:
+    code = (
+        "import json, subprocess, sys\n"
+        "left = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
+        f"open({str(tmp_path / 'pid')!r}, 'w').write(str(left.pid))\n"
+        "print(json.dumps({'sinkprobe': {'trace': 't', 'log': 'l', 'done': 'yes'}}), flush=True)\n"
+    )
+    command = [sys.executable, "-c", code]
+    assert run_in_child(UNINTERRUPTED, tmp_path / "out", command=command).trace == Path("t")
+    left = Path("/proc") / (tmp_path / "pid").read_text() / "stat"
+    for _ in range(100):
+        if not left.exists() or left.read_text().split()[2] == "Z":
+            return
+        time.sleep(0.1)
+    raise AssertionError("what the call started is still there")
 
 
 def test_calls_that_fail_alike_are_one_reason_wherever_their_traces_are(tmp_path: Path) -> None:

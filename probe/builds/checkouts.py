@@ -13,7 +13,7 @@ from typing import Final
 from packaging.utils import canonicalize_name
 
 from probe.builds.specs import NODE_PACKAGE, PYTHON_PACKAGE, Runtime
-from probe.builds.tools import LOOK_UP_LIMIT_S, git, run
+from probe.builds.tools import LOOK_UP_LIMIT_S, git, run, without_credentials
 from probe.errors import BuildError
 
 if sys.version_info >= (3, 11):
@@ -108,21 +108,21 @@ def head_of(folder: Path) -> str | None:
 
 
 def state_of(checkout: Checkout) -> str:
-    """The folder with its commit; where files differ from that, with a digest of their times."""
-    folder, package = checkout.root, checkout.package
+    """Its commit; where files differ from that, with a digest of their times."""
+    package = checkout.package
     commit = head_of(package)
     if commit is None:
-        return files_of(folder)
+        return files_of(checkout.root)
     changed = run(
         [git(), "-C", package, "status", "--porcelain", "--", "."], limit_s=LOOK_UP_LIMIT_S
     )
     with_changes = f" with changes ({_digest(package)})" if changed.strip() else ""
-    return f"{folder} {commit}{with_changes}"
+    return f"commit {commit}{with_changes}"
 
 
 def files_of(folder: Path) -> str:
-    """A folder under no version control, with a digest of its files' times."""
-    return f"{folder} (files {_digest(folder)})"
+    """A folder under no version control, by a digest of its files' times."""
+    return f"files {_digest(folder)}"
 
 
 def _digest(package: Path) -> str:
@@ -155,7 +155,9 @@ def resolve(url: str, ref: str | None) -> str:
             return found[full]
     if len(name) >= 7 and _hexadecimal(name):
         return name.lower()
-    raise BuildError(f"{url}: expected a branch, tag or commit, found no {name}")
+    raise BuildError(
+        f"{without_credentials(url)}: expected a branch, tag or commit, found no {name}"
+    )
 
 
 def _hexadecimal(text: str) -> bool:

@@ -125,7 +125,8 @@ def _ready_python(label: str, python: Path) -> Build:
     if PYTHON_PACKAGE not in installed:
         raise BuildError(f"expected {PYTHON_PACKAGE} in {python}, found none")
     # Isolated from PYTHONPATH, as the list was.
-    place = run([python, "-I", "-c", _FIND_SOURCES], limit_s=LOOK_UP_LIMIT_S).strip()
+    place = run([python, "-I", "-c", _FIND_SOURCES], limit_s=LOOK_UP_LIMIT_S)
+    place = place.rstrip("\r\n").rpartition("\n")[2]
     if not place:
         raise BuildError(f"expected livekit.agents to be there for {python}, found none")
     return Build(label, python=str(python), installed=installed, source=files_of(Path(place)))
@@ -139,9 +140,19 @@ def _ready_node(label: str, home: Path, as_of: str | None = None) -> Build:
 
 
 def _python_packages(python: Path) -> dict[str, str]:
-    """What an environment has, by name."""
+    """What an environment has, by name.
+
+    Raises:
+        BuildError: it does not say.
+    """
     told = run([python, "-I", "-c", _LIST_INSTALLED], limit_s=LOOK_UP_LIMIT_S)
-    return _sorted(json.loads(told))
+    try:
+        # What the environment itself prints as it starts comes before it.
+        return _sorted(json.loads(told.rstrip().rpartition("\n")[2]))
+    except (ValueError, TypeError) as error:
+        raise BuildError(
+            f"expected {python} to list its packages, found {told.strip()[:100]!r}"
+        ) from error
 
 
 def _node_packages(home: Path) -> dict[str, str]:
@@ -239,7 +250,7 @@ def _install_python(
 def _python_sound(folder: Path, stamp: Stamp) -> bool:
     try:
         return _python_packages(_python_of(folder)) == stamp.installed
-    except (BuildError, ValueError):
+    except BuildError:
         return False
 
 
@@ -320,7 +331,7 @@ def _committed(spec: Git, cache: Path, progress: Progress) -> Build:
         build = _python_environment(
             spec.text, name, [str(checkout.package)], stamp.as_of, cache, progress
         )
-    return replace(build, source=f"{spec.url} {head_of(sources)}")
+    return replace(build, source=f"commit {head_of(sources)}")
 
 
 def _build_node(checkout: Checkout, label: str, progress: Progress) -> None:

@@ -44,12 +44,12 @@ class Journal:
         self._folder = folder
         self._file = folder / FILE
         self._traces: dict[str, str] = {}
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            for line in self._file.read_text(encoding="utf-8").splitlines():
+        with contextlib.suppress(OSError):
+            for line in self._file.read_bytes().split(b"\n"):
                 # The last line of a command that was killed may be cut.
                 with contextlib.suppress(ValueError, KeyError, TypeError):
                     told = json.loads(line)
-                    self._traces[told["call"]] = told["trace"]
+                    self._traces[told["call"]] = str(told["trace"])
 
     def trace(self, call: Call) -> Path | None:
         """What a call left when it was made before; ``None``: it is to be made."""

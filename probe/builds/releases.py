@@ -32,6 +32,8 @@ __all__ = ["Published", "fitting", "newest", "ordered", "recall", "remember", "s
 _NO_PRERELEASES: Final = ("--prerelease", "explicit")
 _NONE_FITS: Final = ("are unsatisfiable", "which are incompatible", "No match found")
 """In what uv and npm say where no release fits."""
+_NOT_ASKED: Final = "was not found in the cache"
+"""In what uv says, beside that, where it may not ask the registry and never did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ def _ask(wanted: str, command: Sequence[str]) -> str:
         # The settings of a project that happens to be here are not meant.
         return run(command, limit_s=LOOK_UP_LIMIT_S, stdin=wanted, cwd=Path(sys.prefix))
     except BuildError as error:
-        if any(sign in str(error) for sign in _NONE_FITS):
+        told = str(error)
+        if _NOT_ASKED not in told and any(sign in told for sign in _NONE_FITS):
             raise _NoneFitsError(f"no release fits {wanted}") from error
         raise
 

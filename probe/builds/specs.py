@@ -20,6 +20,7 @@ from typing import Final, Literal
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from probe.builds.tools import without_credentials
 from probe.errors import UsageError
 
 __all__ = [
@@ -91,7 +92,9 @@ class Git:
     """A commit of a repository."""
 
     text: str
+    """As it was written, without what signs in to the repository."""
     url: str
+    """Or the absolute path of a local repository."""
     ref: str | None
     """Branch, tag or commit; ``None``: the default branch."""
 
@@ -181,20 +184,25 @@ def _git(text: str, url: str) -> Git:
     if at and not ref:
         raise UsageError(f"{text}: expected a branch, tag or commit after @, found nothing")
     front = f"{scheme}{separator}{host}" if separator else host
-    return Git(text, f"{front}{slash}{where}", ref or None)
+    return Git(without_credentials(text), f"{front}{slash}{where}", ref or None)
 
 
 def _local(text: str) -> BuildSpec | None:
     """The folder or the commit in a local repository; ``None``: no such thing is there."""
     if not text:
         return None
-    path = Path(text).expanduser()
-    if path.is_dir():
-        return Folder(text, path.resolve())
     where, at, ref = text.partition("@")
-    repository = Path(where).expanduser()
-    if at and ref and where and (repository / ".git").exists():
-        return Git(text, str(repository.resolve()), ref)
-    if path.exists():
+    try:
+        path = Path(text).expanduser()
+        if path.is_dir():
+            return Folder(text, path.resolve())
+        repository = Path(where).expanduser()
+        if at and ref and where and (repository / ".git").exists():
+            return Git(text, str(repository.resolve()), ref)
+        is_file = path.exists()
+    except (OSError, ValueError, RuntimeError) as error:
+        # Longer than a name may be, in a folder that can't be entered, or nobody's home.
+        raise UsageError(f"{text}: {_EXPECTED} ({error})") from error
+    if is_file:
         raise UsageError(f"{text}: expected a folder, found a file")
     return None

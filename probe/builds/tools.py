@@ -19,7 +19,17 @@ from typing import Final
 
 from probe.errors import BuildError
 
-__all__ = ["LOOK_UP_LIMIT_S", "MAKE_LIMIT_S", "Progress", "git", "node", "npm", "run", "uv"]
+__all__ = [
+    "LOOK_UP_LIMIT_S",
+    "MAKE_LIMIT_S",
+    "Progress",
+    "git",
+    "node",
+    "npm",
+    "run",
+    "uv",
+    "without_credentials",
+]
 
 LOOK_UP_LIMIT_S: Final = 120.0
 """How long a question to a registry or to an interpreter may take."""
@@ -35,6 +45,9 @@ _NOISE: Final = re.compile(
     r"^(npm (error|warn)( 404)?|error|fatal|cause|hint|warning)\b:?\s*|^[^\w\"'(<@/.]+",
     re.IGNORECASE,
 )
+_SIGNS_IN: Final = re.compile(
+    r"(?<=://)[^/@\s:]*:[^/@\s]*@|(?<=http://)[^/@\s]+@|(?<=https://)[^/@\s]+@"
+)
 _GOES_ON: Final = " " * 6
 """What a line begins with that goes on with the one before."""
 _USELESS: Final = re.compile(
@@ -42,6 +55,11 @@ _USELESS: Final = re.compile(
     r"|warning: .*|npm (warn|notice).*)?$",
     re.IGNORECASE,
 )
+
+
+def without_credentials(text: str) -> str:
+    """A text whose URLs name no password or token: it may end up on a page for everybody."""
+    return _SIGNS_IN.sub("", text)
 
 
 def uv() -> str:
@@ -162,7 +180,7 @@ def _reason(complaints: str) -> str:
             told[-1] += f" {plain}"
         else:
             told.append(plain)
-    text = "; ".join(told)
+    text = without_credentials("; ".join(told))
     if len(text) > _REASON_CHARACTERS:
         text = text[:_REASON_CHARACTERS].rstrip() + "…"
     return text

@@ -13,7 +13,7 @@ import click
 from probe.cli import building, settings
 from probe.cli.report import columns, put
 from probe.cli.run import find
-from probe.cli.sweep import INTERRUPTED
+from probe.cli.sweep import stopped_by
 from probe.errors import BuildError, ProbeError, UsageError
 from probe.scenarios.catalogue import DEFAULT, PACINGS
 
@@ -100,7 +100,7 @@ def bisect(
     from probe.cli.bisect_trial import Trial
 
     limits = settings.load(thresholds)
-    (gate,) = settings.gates([rule])
+    (gate,) = settings.gates([rule], option="--rule")
     listed = find(name)
     given: dict[str, Any] = {} if pacing is None else {"pacing": pacing}
     scenario = listed.with_axes(replace(listed.axes, **given))
@@ -110,7 +110,7 @@ def bisect(
         row = _row(older, newer, cache, say)
     live = output_format == "terminal"
     answer: Answer | None = None
-    stopped = False
+    stopped = 0
     with opened(directory) as journal:
         trial = Trial(
             row,
@@ -127,14 +127,14 @@ def bisect(
         try:
             _check_ends(trial, fixed)
             answer = search(len(row), lambda place: _changed(trial.found(place), fixed))
-        except KeyboardInterrupt:
-            stopped = True
+        except KeyboardInterrupt as stop:
+            stopped = stopped_by(stop)
     if live:
         put(texts.conclusion(trial, answer, str(directory), columns()))
     else:
         put(texts.as_json(trial, answer, str(directory)))
     if stopped:
-        return INTERRUPTED
+        return stopped
     return 1 if answer is None or answer.untried else 0
 
 

@@ -14,7 +14,7 @@ import click
 from probe.cli import building, settings
 from probe.cli.report import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.cli.sweep import INTERRUPTED, make_calls
+from probe.cli.sweep import make_calls, stopped_by
 from probe.errors import TraceError, UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
 from probe.sweep import Build, Cell, calls, plan
@@ -42,7 +42,8 @@ class _Collected:
     runs: dict[str, list[RunResult]] = field(default_factory=dict)
     facts: list[BuildFacts] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    stopped: bool = False
+    stopped: int = 0
+    """Exit code of what broke it off; 0: nothing did."""
     failed: bool = False
     """Whether something that was asked for is missing."""
 
@@ -138,7 +139,7 @@ def compare(
     )
     _show(comparison, output_format)
     if collected.stopped:
-        return INTERRUPTED
+        return collected.stopped
     code = _judge(comparison, collected, forbidden)
     return code or int(collected.failed)
 
@@ -148,9 +149,14 @@ def compare(
 
 def _is_recorded(text: str) -> bool:
     path = Path(text)
-    if path.is_file():
-        return True
-    return path.is_dir() and not any((path / name).exists() for name in _SOURCES)
+    try:
+        if path.is_file():
+            return True
+        folder = bool(text.strip()) and path.is_dir()
+        return folder and not any((path / name).exists() for name in _SOURCES)
+    except OSError:
+        # Whoever reads it as a build says why it is none.
+        return False
 
 
 def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
@@ -230,8 +236,8 @@ def _made(
         made: list[Made] = []
         try:
             make_calls(calls(_by_turns(planned.cells), runs), folder, 1, limits, made)
-        except KeyboardInterrupt:
-            collected.stopped = True
+        except KeyboardInterrupt as stop:
+            collected.stopped = stopped_by(stop)
         for one_made in made:
             label = one_made.call.cell.build.label
             collected.runs[label].append(building.result_of(one_made))

@@ -14,7 +14,7 @@ import click
 from probe.cli import building, settings
 from probe.cli.report import columns, put
 from probe.cli.run import find
-from probe.cli.sweep import INTERRUPTED, judged
+from probe.cli.sweep import judged, stopped_by
 from probe.errors import BuildError, UsageError
 from probe.scenarios.catalogue import DEFAULT
 from probe.sweep import Build, Call, Cell, plan
@@ -104,15 +104,15 @@ def history(
     walk = _Walk(planned.cells, runs, limits, cache)
     if live:
         put(texts.head(package, len(released), runs, walk.calls, walk.varied, columns()))
-    stopped = False
+    stopped = 0
     with opened(directory) as journal:
         try:
             for one in released:
                 step = walk.on(one, journal)
                 if live:
                     put(texts.lines(step, walk.varied, columns(), alone=len(walk.calls) == 1))
-        except KeyboardInterrupt:
-            stopped = True
+        except KeyboardInterrupt as stop:
+            stopped = stopped_by(stop)
     made = History(package, runs, tuple(walk.steps), not stopped, str(directory))
     if live:
         put(texts.foot(made, columns()))
@@ -120,7 +120,7 @@ def history(
         render = texts.as_json if output_format == "json" else partial(_markdown, walk.varied)
         put(render(made))
     if stopped:
-        return INTERRUPTED
+        return stopped
     return 0 if any(row.column.runs for step in made.steps for row in step.rows) else 1
 
 

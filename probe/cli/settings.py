@@ -77,8 +77,8 @@ def load(given: Sequence[str], directory: Path | None = None) -> Settings:
     return settings
 
 
-def gates(given: Sequence[str]) -> list[Gate]:
-    """What ``--fail-on`` forbids.
+def gates(given: Sequence[str], *, option: str = "--fail-on") -> list[Gate]:
+    """What an option names: a severity, a rule or a limit, each.
 
     Raises:
         UsageError: one of them is neither a severity nor a rule nor a limit.
@@ -88,7 +88,7 @@ def gates(given: Sequence[str]) -> list[Gate]:
     try:
         return [parse(text) for text in given]
     except SettingError as error:
-        raise UsageError(f"--fail-on: {error}") from error
+        raise UsageError(f"{option}: {error}") from error
 
 
 def fails(analyses: Sequence[Analysis], forbidden: Sequence[Gate]) -> int:

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from probe.cli.sweep_tables import Made, Table
     from reports.findings import Settings
 
-__all__ = ["INTERRUPTED", "PACING_LIST", "judged", "make_calls", "put", "sweep"]
+__all__ = ["PACING_LIST", "judged", "make_calls", "put", "stopped_by", "sweep"]
 
 DEFAULT_PACINGS: Final = ("burst", "realtime")
-INTERRUPTED: Final = 130
+_INTERRUPTED: Final = 130
 
 
 class _Values(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
@@ -184,11 +184,11 @@ def sweep(
     at_a_time = jobs or _default_jobs()
     todo = calls(planned.cells, runs)
     made: list[Made] = []
-    stopped = False
+    stopped = 0
     try:
         make_calls(todo, folder, at_a_time, limits, made)
-    except KeyboardInterrupt:
-        stopped = True
+    except KeyboardInterrupt as stop:
+        stopped = stopped_by(stop)
 
     from probe.cli.sweep_tables import tabulate
 
@@ -203,7 +203,7 @@ def sweep(
     )
     put(table, output_format)
     if stopped:
-        return INTERRUPTED
+        return stopped
     if table.failed:
         return 1
     return settings.fails([m.analysis for m in made if m.analysis is not None], forbidden)
@@ -241,6 +241,11 @@ def make_calls(
                     soft_wrap=True,
                     markup=False,
                 )
+
+
+def stopped_by(stop: KeyboardInterrupt) -> int:
+    """The exit code of what broke off a command that prints what it has: Ctrl-C or a signal."""
+    return getattr(stop, "exit_code", _INTERRUPTED)
 
 
 def judged(done: Done, limits: Settings) -> Made:

@@ -12,6 +12,11 @@ import { WireTap } from './wire_tap.mjs';
 const SCHEMA = 1;
 const LINGER_MS = 500; // after the session's close event, in which the last events come in
 const recorded = new WeakMap();
+const underWay = new Set(); // recordings, by what ends them with the process
+
+function endAll() {
+  for (const end of [...underWay]) end();
+}
 
 /**
  * Records a session, from now until `Recording.close` or shortly after the session closes.
@@ -94,7 +99,9 @@ export class Recording {
     this.#guarded('session', () => this.#sessionTap.install());
     this.#guarded('output', () => this.#watchOutput());
     this.#heartbeat.start();
-    process.once('exit', this.#onExit);
+    // One listener for all: Node warns the user of many.
+    if (underWay.size === 0) process.on('exit', endAll);
+    underWay.add(this.#onExit);
     /** Fulfilled once all taps are on that can be; never rejected. */
     this.ready = wire ? this.#loadRtc(rtc, found) : Promise.resolve();
   }
@@ -122,7 +129,8 @@ export class Recording {
   #close(reason) {
     if (this.#closed) return;
     this.#closed = true;
-    process.off('exit', this.#onExit);
+    underWay.delete(this.#onExit);
+    if (underWay.size === 0) process.off('exit', endAll);
     recorded.delete(this.#session);
     this.#heartbeat.stop();
     this.#guarded('output', () => this.#leaveOutput());

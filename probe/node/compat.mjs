@@ -7,7 +7,7 @@
 
 import { existsSync, readFileSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { arch, platform } from 'node:process';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
@@ -22,14 +22,17 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 
 function packageAt(folder, name) {
   const file = join(folder, 'package.json');
-  if (!existsSync(file)) return null;
-  const described = JSON.parse(readFileSync(file, 'utf8'));
-  return described.name === name ? { folder, version: described.version, described } : null;
+  try {
+    const described = JSON.parse(readFileSync(file, 'utf8'));
+    return described.name === name ? { folder, version: described.version, described } : null;
+  } catch {
+    return null; // it is not there, or no package
+  }
 }
 
 /** The package of that name as code in `from` would find it, or null. */
 export function findPackage(name, from) {
-  const paths = createRequire(join(from, 'noop.js')).resolve.paths(name) ?? [];
+  const paths = createRequire(resolve(from, 'noop.js')).resolve.paths(name) ?? [];
   for (const path of paths) {
     const folder = join(path, name);
     if (existsSync(folder)) return packageAt(realpathSync(folder), name);
@@ -41,7 +44,11 @@ export function findPackage(name, from) {
 function places() {
   const main = process.argv[1];
   const started = main && existsSync(main) ? [dirname(realpathSync(main))] : [];
-  return [...started, process.cwd()];
+  try {
+    return [...started, process.cwd()];
+  } catch {
+    return started; // the working directory was removed
+  }
 }
 
 /**

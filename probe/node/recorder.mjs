@@ -1,6 +1,6 @@
 /** Bounded buffer and file of a trace: lines go out between calls, never inside one. */
 
-import { closeSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, write, writeSync } from 'node:fs';
 import { dirname, parse, join } from 'node:path';
 
 const FLUSH_MS = 50;
@@ -21,9 +21,21 @@ export class Clock {
   }
 }
 
+/** Makes a folder and those above it. Node's own way never ends where /proc refuses one. */
+function makeFolder(folder) {
+  if (existsSync(folder)) return;
+  const above = dirname(folder);
+  if (above !== folder) makeFolder(above);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    if (error.code !== 'EEXIST') throw error;
+  }
+}
+
 /** Creates the file, or the first of `name-1`, `name-2`, … that does not exist. */
 function create(path) {
-  mkdirSync(dirname(path), { recursive: true });
+  makeFolder(dirname(path));
   const { dir, name, ext } = parse(path);
   for (let number = 0; ; number += 1) {
     const tried = number === 0 ? path : join(dir, `${name}-${number}${ext}`);

@@ -89,19 +89,25 @@ function leave() {
   process.exit(0);
 }
 
-const { values } = parseArgs({
-  options: { home: { type: 'string' }, 'json-spec': { type: 'string' } },
-});
-if (!values.home || values['json-spec'] !== '-') {
+/** The folder on the command line; whatever else is there is wrong usage. */
+function homeOf(options) {
+  try {
+    const { values } = parseArgs({ options });
+    if (values.home && values['json-spec'] === '-') return resolve(values.home);
+  } catch {
+    // an option that is none
+  }
   process.stderr.write('usage: node run.mjs --home FOLDER --json-spec -\n');
   process.exit(2);
 }
+
+const home = homeOf({ home: { type: 'string' }, 'json-spec': { type: 'string' } });
 process.on('SIGINT', leave);
 const lines = createInterface({ input: process.stdin });
 lines.on('close', leave);
 lines.once('line', async (line) => {
   try {
-    await serve(resolve(values.home), JSON.parse(line));
+    await serve(home, JSON.parse(line));
   } catch (error) {
     const known = error instanceof ScenarioError;
     const [reason] = `${known ? error.message : error}`.split('\n', 1);

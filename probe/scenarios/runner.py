@@ -292,6 +292,7 @@ class _Child:
             self._leave()
             raise
         finally:
+            self._clear_away()
             if self._process.stdin is not None:
                 with contextlib.suppress(BrokenPipeError):
                     self._process.stdin.close()
@@ -300,6 +301,12 @@ class _Child:
             for pipe in (self._process.stdout, self._process.stderr):
                 if pipe is not None and not any(reader.is_alive() for reader in self._readers):
                     pipe.close()
+
+    def _clear_away(self) -> None:
+        """Ends what the build started and left behind."""
+        if self._process.poll() is not None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def _leave(self) -> None:
         """Asks the child to close its trace and go; takes it down where it does not."""
