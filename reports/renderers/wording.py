@@ -119,12 +119,20 @@ def run_words(analysis: Analysis) -> str:
     return ", ".join(text for text in told if text)
 
 
+_PACKAGES: Final = {
+    "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},
+    "node": {"livekit_agents": "@livekit/agents", "livekit": "@livekit/rtc-node"},
+}
+"""What a trace's versions are of, by the language it was recorded in."""
+
+
 def versions(trace: TraceFacts) -> list[str]:
     """``livekit-agents 1.8.9``, ``livekit 1.1.21``, as far as they are known."""
+    packages = _PACKAGES["node" if trace.runtime.get("language") == "node" else "python"]
     return [
-        f"{name.replace('_', '-')} {trace.runtime[name]}"
-        for name in ("livekit_agents", "livekit")
-        if name in trace.runtime
+        f"{package} {trace.runtime[key]}"
+        for key, package in packages.items()
+        if key in trace.runtime
     ]
 
 
