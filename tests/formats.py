@@ -16,6 +16,7 @@ from probe.trace.events import Event, RunSent
 from probe.trace.reader import read_trace
 from reports import Analysis, analyze
 from reports.compare import Comparison
+from reports.renderers.wording import shown
 from reports.timeline import Timeline, lay_out
 from tests.findings_calls import clean_call
 from tests.html_calls import clean, hostile_trace, leaking, swallowing
@@ -253,4 +254,5 @@ def _event(protos: Any, packet: Any) -> Iterator[str]:
 
 
 def _value(note: Any) -> object:
-    return getattr(note, note.WhichOneof("value"))
+    value = getattr(note, note.WhichOneof("value"))
+    return shown(value) if isinstance(value, str) else value

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.cli.formats import FORMATS, guessed
+from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
 from reports import Analysis, Finding
 from reports.renderers import compare_markdown, html, markdown, tables, terminal
@@ -220,6 +220,27 @@ def test_no_text_is_a_formula(text: str, tmp_path: Path) -> None:
     for row in csv.DictReader(io.StringIO(tables.csv_text([analysis], "barge-ins"), newline="")):
         for name in ("speech_id", "livekit_agents"):
             assert row[name] == f"'{text}"
+
+
+def test_what_can_not_be_seen_is_spelled_out(tmp_path: Path) -> None:
+    analysis = named_by("a\0b\x1b[5m\u202ec", analysis_of(tmp_path))
+    text = tables.csv_text([analysis], "barge-ins")
+    assert not set(text) & {"\0", "\x1b", "\u202e"}
+    assert "a\\u0000b\\u001b[5m\\u202ec" in text
+
+
+def test_a_path_that_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:
+    """A file's name is bytes; those that are no UTF-8 come as lone surrogates."""
+    call = CALLS["leaking"](tmp_path)
+    facts = replace(call.analyses[0].trace, path="calls/caf\udce9.jsonl")
+    analysis = replace(call.analyses[0], trace=facts)
+    for name, one in FORMATS.items():
+        needed = {"perfetto": "perfetto", "parquet": "pyarrow"}.get(name)
+        if needed is not None:
+            pytest.importorskip(needed, reason=f"{needed} is not installed")
+        made = one.render(Material([analysis], call.timelines))
+        assert made if isinstance(made, bytes) else made.encode()
+    assert analysis._repr_html_().encode()
 
 
 def test_a_negative_number_is_a_number(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from probe.trace.events import Event, RunSent, SpeechDone
 from probe.trace.reader import read_trace
 from reports import analyze
 from reports.renderers import html
-from reports.renderers.web import shown
+from reports.renderers.wording import shown
 from reports.results import Analysis
 from reports.timeline import Frames, Timeline, lay_out
 from tests.html_calls import (

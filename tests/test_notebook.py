@@ -17,7 +17,7 @@ from rich.table import Table
 from reports import Analysis
 from reports.renderers import json as json_report
 from reports.renderers import terminal
-from reports.renderers.web import shown
+from reports.renderers.wording import shown
 from reports.results import SCHEMA
 from tests.formats import CALLS, page_text
 from tests.golden import Golden

@@ -24,7 +24,8 @@ from reports.assertions import Result
 from reports.explanations import measured
 from reports.findings import RULES
 from reports.renderers import figures, wording
-from reports.renderers.web import clock, fill, shown
+from reports.renderers.web import clock, fill
+from reports.renderers.wording import shown
 from reports.results import Analysis, BargeIn, Evidence, Finding, Leak, Moment, Segment
 from reports.summary import leak_at, summarize, worst_first
 from reports.timeline import FATES, Depth, Frames, Instant, Stretch, Timeline

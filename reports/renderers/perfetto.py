@@ -8,13 +8,13 @@ since the trace began.
 from __future__ import annotations
 
 import itertools
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from probe.trace.reader import NONE
 from reports.renderers.tables import MissingLibraryError
+from reports.renderers.wording import shown, trace_name
 from reports.results import Analysis, BargeIn
 from reports.timeline import FATES, Frames, Instant, Stretch, Timeline
 
@@ -50,7 +50,7 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
         raise MissingLibraryError(
             "Perfetto traces need the perfetto package: pip install 'sinkprobe[perfetto]'"
         ) from error
-    book = _Book(protos, os.path.basename(analysis.trace.path))
+    book = _Book(protos, shown(trace_name(analysis)))
     book.slices("caller", _of_stretches(timeline.caller))
     book.instants("recognition", timeline.words)
     book.slices("agent state", _of_stretches(timeline.agent))
@@ -133,7 +133,10 @@ def _leaks(barge_ins: Iterable[BargeIn]) -> list[_Slice]:
                 "samples": samples,
                 "start_sample": span.start_sample,
                 "verdict_ms": barge_in.verdict_ms or 0.0,
+                "outcome": barge_in.outcome or "undecided",
             }
+            if barge_in.speech_id is not None:
+                notes["speech"] = barge_in.speech_id
             found.append(_Slice(start, stop, f"leak{whole}", notes))
     return sorted(found, key=lambda s: s.start_ns)
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from reports.renderers.wording import shown
 from reports.results import Analysis, BargeIn, RealtimeMessage, Segment
 
 __all__ = ["KINDS", "MissingLibraryError", "Table", "csv_text", "parquet_bytes", "rows"]
@@ -65,7 +66,8 @@ def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
     found = []
     for analysis in analyses:
         about: dict[str, Cell] = {
-            "trace": analysis.trace.path,
+            # A file's name need not be text; what is not is spelled out.
+            "trace": analysis.trace.path.encode(errors="backslashreplace").decode(),
             "livekit_agents": analysis.trace.runtime.get("livekit_agents"),
             "scenario": None if analysis.run is None else analysis.run.scenario,
             "trace_balanced": analysis.balanced,
@@ -119,7 +121,8 @@ def _columns(table: Table) -> list[str]:
 def csv_text(analyses: Sequence[Analysis], table: Table) -> str:
     """CSV as RFC 4180 has it, with a head. ``true`` and ``false``; empty: not known.
 
-    A text that a spreadsheet would take for a formula gets an apostrophe in front.
+    A text that a spreadsheet would take for a formula gets an apostrophe in front; characters that
+    can't be seen, and that the RFC does not know, are spelled out.
     """
     out = io.StringIO()
     writer = csv.DictWriter(out, _columns(table))
@@ -138,9 +141,10 @@ def _written(value: Cell) -> str:
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and _FORMULA.match(value):
-        return f"'{value}"
-    return str(value)
+    if not isinstance(value, str):
+        return str(value)
+    text = "".join(c if c in "\t\r\n" else shown(c) for c in value)
+    return f"'{text}" if _FORMULA.match(text) else text
 
 
 def parquet_bytes(analyses: Sequence[Analysis], table: Table) -> bytes:

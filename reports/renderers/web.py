@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from reports.explanations import amount_text
 from reports.renderers import wording
 
-__all__ = ["clock", "fill", "fragment", "shown"]
+__all__ = ["clock", "fill", "fragment"]
 
 
 def fill(template: str, script: str | None = None, **values: Any) -> str:
@@ -63,7 +63,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        shown=shown,
+        shown=wording.shown,
         ms=wording.ms_text,
         count=wording.count_text,
         amount=amount_text,
@@ -85,11 +85,6 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def shown(text: object) -> str:
-    """A text from a trace, with what can't be seen, or would reorder the line, spelled out."""
-    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in str(text))
-
-
 def clock(us: int) -> str:
     """An instant: milliseconds, from a minute on minutes and seconds."""
     if abs(us) < 60_000_000:
@@ -104,4 +99,4 @@ def _setting(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return shown(value)
+    return wording.shown(value)

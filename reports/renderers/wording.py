@@ -30,6 +30,7 @@ __all__ = [
     "not_judged",
     "not_tapped",
     "run_words",
+    "shown",
     "tapped",
     "trace_name",
     "trace_names",
@@ -76,6 +77,11 @@ def after_text(value: float) -> str:
 def count_text(value: int | None) -> str:
     """The number; a dash where it is not known."""
     return DASH if value is None else str(value)
+
+
+def shown(text: object) -> str:
+    """A text from a trace, with what can't be seen, or would reorder the line, spelled out."""
+    return "".join(c if c.isprintable() else f"\\u{ord(c):04x}" for c in str(text))
 
 
 def trace_name(analysis: Analysis) -> str:
