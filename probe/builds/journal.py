@@ -23,7 +23,7 @@ from probe.sweep import Build, Call, Done, RunsCall, run
 
 __all__ = ["Journal", "identity", "opened"]
 
-FILE: Final = "calls.jsonl"
+FILE: Final = "calls.journal"
 
 _NAMED: Final = ("livekit", "@livekit/")
 

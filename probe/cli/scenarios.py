@@ -37,7 +37,9 @@ def scenarios(as_json: bool) -> None:
             _line(console, f"can't run on livekit-agents {version}: ", entry["lacking"])
     console.print()
     if version is None:
-        console.print(f"livekit-agents is not installed: {releases.INSTALL}", soft_wrap=True)
+        console.print(
+            f"livekit-agents is not installed: {releases.INSTALL}", soft_wrap=True, markup=False
+        )
     else:
         console.print(f"Installed: livekit-agents {version}.", soft_wrap=True)
 
