@@ -22,7 +22,7 @@ from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
 from reports import Analysis, Finding
 from reports.renderers import compare_markdown, html, markdown, tables, terminal
-from reports.renderers.markdown_text import plain, table
+from reports.renderers.markdown_text import block, plain, table
 from tests.formats import CALLS, comparison
 from tests.html_calls import leaking
 from tests.report_traces import write
@@ -127,11 +127,11 @@ def test_every_table_has_equal_cells_and_lines_up(call: str, tmp_path: Path) -> 
                 blocks[-1].append(line)
             elif blocks[-1]:
                 blocks.append([])
-        for block in filter(None, blocks):
-            assert len({len(line) for line in block}) == 1, block
-            assert len({len(cells(line)) for line in block}) == 1, block
-            assert re.fullmatch(r"(\| -+:? )+\|", block[1])
-            before = lines[lines.index(block[0]) - 1]
+        for rows in filter(None, blocks):
+            assert len({len(line) for line in rows}) == 1, rows
+            assert len({len(cells(line)) for line in rows}) == 1, rows
+            assert re.fullmatch(r"(\| -+:? )+\|", rows[1])
+            before = lines[lines.index(rows[0]) - 1]
             assert before == "", "a table stands by itself, or it is none"
 
 
@@ -139,6 +139,12 @@ def test_a_bar_in_a_cell_stays_in_it() -> None:
     lines = table(["name", "x"], [["a|b", "1"], [plain("\\|"), "22"]])
     assert [len(cells(line)) for line in lines] == [2, 2, 2, 2]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_a_fence_is_longer_than_any_within_it() -> None:
+    assert block("a\n") == ["```text", "a", "```"]
+    begin, _, end = block("a\n```\n<img>\n````")
+    assert (begin, end) == ("`````text", "`````")
 
 
 def test_what_is_behind_a_click_is_markdown(tmp_path: Path) -> None:

@@ -141,6 +141,24 @@ def test_a_leak_is_a_slice_and_its_verdict_an_instant(tmp_path: Path) -> None:
     assert {p.track_event.name for p in file.named("findings")} == {"leak-after-verdict"}
 
 
+def test_a_finding_is_where_its_first_moment_or_its_audio_is(tmp_path: Path) -> None:
+    made = CALLS["leaking"](tmp_path)
+    (finding,) = made.analyses[0].findings
+    evidence = replace(finding.evidence, moments=())
+    found = (
+        replace(finding, rule="with-moments"),
+        replace(finding, rule="with-audio", evidence=evidence),
+        replace(finding, rule="without-a-place", evidence=replace(evidence, ranges=())),
+    )
+    analysis = replace(made.analyses[0], findings=found)
+    file = Loaded(perfetto.render(analysis, made.timelines[0]))
+    told = {p.track_event.name: p.timestamp for p in file.named("findings")}
+    assert told == {
+        "with-moments": round(finding.evidence.moments[0].at_ms * 1e6),
+        "with-audio": round((finding.evidence.ranges[0].start_ms or 0) * 1e6),
+    }
+
+
 def test_the_depth_of_the_queue_is_a_counter_in_milliseconds(tmp_path: Path) -> None:
     file, _, timeline = loaded(tmp_path, "leaking")
     (depth,) = timeline.depth

@@ -82,7 +82,7 @@ def _moments(check: Check, width: int) -> Iterator[str]:
     yield f"{'':14}ms from the {check.zero}:"
     for moment in check.moments:
         named = f"  <- {', '.join(moment.names)}" if moment.names else ""
-        head = f"{'':14}{moment.from_zero_ms + 0.0:>+10.1f}  "
+        head = f"{'':14}{round(moment.from_zero_ms, 1) + 0.0:>+10.1f}  "
         room = width - len(head) - len(named)
         event = moment.event
         if len(event) > room:

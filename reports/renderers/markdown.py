@@ -13,7 +13,7 @@ from reports.assertions import Result, text
 from reports.assertions.text import summary
 from reports.explanations import amount_text, explain_stop, measured
 from reports.renderers import realtime_text
-from reports.renderers.markdown_text import details, plain, table
+from reports.renderers.markdown_text import block, details, plain, table
 from reports.renderers.wording import (
     BALANCE_NOTE,
     CAUSES,
@@ -156,8 +156,7 @@ def _expected(names: Sequence[str], expected: Sequence[Sequence[Result]]) -> Ite
     for name, results in zip(names, expected, strict=True):
         where = f" of {name}" if len(names) > 1 else ""
         yield from (f"### Expected{where}: {summary(results)}", "")
-        # What could end the block is in no assertion: the language knows no backtick.
-        yield from ("```text", text(results, 100).rstrip(), "```", "")
+        yield from (*block(text(results, 100)), "")
 
 
 # --- One trace -----------------------------------------------------------------------------------

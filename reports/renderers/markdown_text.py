@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from reports.renderers.page import printable
 
-__all__ = ["details", "plain", "table"]
+__all__ = ["block", "details", "plain", "table"]
 
 _ACTIVE = re.compile(r"([\\`*_{}\[\]<>#~!$&])")
 _LINKED = re.compile(r"\b(www)\.", re.IGNORECASE)
@@ -40,6 +40,13 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: int = 1) -
 
     rule = ["-" * (w - 1) + ":" if i >= right else "-" * w for i, w in enumerate(widths)]
     return [line(heads), line(rule), *(line(row) for row in rows)]
+
+
+def block(text: str) -> list[str]:
+    """Text as it stands, in a fence that is longer than any within it."""
+    longest = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return [f"{fence}text", text.rstrip(), fence]
 
 
 def details(title: str, lines: Sequence[str]) -> list[str]:

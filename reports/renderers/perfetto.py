@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from probe.trace.reader import NONE
 from reports.renderers.tables import MissingLibraryError
@@ -28,8 +28,7 @@ _Notes: TypeAlias = Mapping[str, "int | float | str | bool"]
 """What is told of an event beside its name."""
 
 
-@dataclass(slots=True)
-class _Slice:
+class _Slice(NamedTuple):
     start_ns: int
     stop_ns: int
     name: str
