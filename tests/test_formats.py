@@ -11,12 +11,14 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
@@ -87,6 +89,51 @@ def test_nothing_a_trace_says_becomes_markup(call: str, tmp_path: Path) -> None:
         assert "www." not in line
     heads = [line for line in told.splitlines() if line.startswith("#")]
     assert all(re.match(r"### (Barge-in|Findings|The conv|How the)", head) for head in heads)
+
+
+OURS = {
+    "blockquote", "code", "details", "h3", "h4", "li", "p", "strong", "sub", "summary", "table",
+    "tbody", "td", "th", "thead", "tr", "ul", "br", "pre",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_reader_of_markdown_makes_of_it_what_was_meant(call: str, tmp_path: Path) -> None:
+    """With raw HTML let through, as GitHub does before it sanitizes."""
+    analyses = [named_by(HOSTILE, a) if a.barge_ins else a for a in CALLS[call](tmp_path).analyses]
+    reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    page = Page(reader.render(markdown.render(analyses)))
+    assert set(page.tags) <= OURS
+    assert page.widths
+    assert all(len(set(rows)) == 1 and len(rows) > 1 for rows in page.widths)
+    if any(a.barge_ins for a in analyses):
+        text = "".join(page.told).replace("\u200b", "")
+        said = "*b* _i_ ~~s~~ [x](http://evil.example) ![i](//e) <script>x()</script> <!-- -->"
+        assert said in " ".join(text.split())
+
+
+class Page(HTMLParser):
+    """Tags and text of what was rendered, and how many cells the rows of each table have."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.told: list[str] = []
+        self.widths: list[list[int]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag == "table":
+            self.widths.append([])
+        elif tag == "tr":
+            self.widths[-1].append(0)
+        elif tag in ("td", "th"):
+            self.widths[-1][-1] += 1
+
+    def handle_data(self, data: str) -> None:
+        self.told.append(data)
 
 
 def test_what_is_plain_reads_as_it_was_written() -> None:
