@@ -87,14 +87,21 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
 
 
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
-    """Barge-ins by what they sent after the verdict, most first; then those without a verdict."""
+    """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
+    trace; those without a verdict come last."""
     pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
 
-    def badness(pair: tuple[Analysis, BargeIn]) -> tuple[float, float]:
+    errors = {
+        id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
+        for analysis in analyses
+    }
+
+    def badness(pair: tuple[Analysis, BargeIn]) -> tuple[float, float, float]:
         leak = leak_at(pair[1], "sent")
         over = (pair[1].over_caller or {}).get("sent")
         return (
             math.inf if leak is None else -leak,
+            -errors[id(pair[0])],
             0.0 if over is None or over.ms is None else -over.ms,
         )
 

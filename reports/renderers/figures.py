@@ -14,8 +14,19 @@ __all__ = ["headline", "of"]
 
 
 def headline(analysis: Analysis, worst: Sequence[BargeIn]) -> list[dict[str, Any]]:
-    """The figures a reader came for: what leaked, and what was swallowed if anything was."""
+    """The figures a reader came for: what leaked, what was swallowed if anything was, and what
+    else is an error; that stands first where nothing leaked."""
     figures = [_leak(analysis, worst)]
+    others = wording.other_errors(analysis)
+    if others:
+        errors = {
+            "big": f"{len(others)} error{'' if len(others) == 1 else 's'}",
+            "what": ", ".join(dict.fromkeys(finding.rule for finding in others)),
+            "bad": True,
+            "detail": "see the findings",
+            "small": "",
+        }
+        figures.insert(1 if figures[0]["bad"] else 0, errors)
     swallowed = analysis.totals.swallowed_samples
     if swallowed:
         rates = {g.rate_hz for s in analysis.segments for g in s.geometry["captured"]}

@@ -79,12 +79,13 @@ def render(
         expected: of each analysis, what came of the assertions held against it.
     """
     results = expected if expected is not None else [()] * len(analyses)
-    names = wording.trace_names(analyses)
+    told = list(zip(wording.trace_names(analyses), analyses, timelines, results, strict=True))
+    told = [told[nth] for nth in _worst_first(analyses)]
+    analyses = [analysis for _, analysis, _, _ in told]
+    names = [name for name, _, _, _ in told]
     calls = [
         _call(number, name, analysis, timeline, held)
-        for number, (name, analysis, timeline, held) in enumerate(
-            zip(names, analyses, timelines, results, strict=True)
-        )
+        for number, (name, analysis, timeline, held) in enumerate(told)
     ]
     return fill(
         "page.html.j2",
@@ -94,6 +95,13 @@ def render(
         overview=_overview(analyses, names) if len(calls) > 1 else None,
         note=wording.BALANCE_NOTE,
     )
+
+
+def _worst_first(analyses: Sequence[Analysis]) -> list[int]:
+    """The calls' places in the order of their worst barge-ins; those without any as they come."""
+    places = {id(analysis): nth for nth, analysis in enumerate(analyses)}
+    told = [places[id(analysis)] for analysis, _ in worst_first(analyses)]
+    return list(dict.fromkeys((*told, *range(len(analyses)))))
 
 
 # --- A call --------------------------------------------------------------------------------------

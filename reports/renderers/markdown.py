@@ -27,8 +27,10 @@ from reports.renderers.wording import (
     findings_counted,
     none_found,
     not_judged,
+    not_shown,
     not_tapped,
     run_words,
+    stalls,
     trace_names,
     versions,
 )
@@ -196,6 +198,8 @@ def _about(analysis: Analysis, name: str) -> Iterator[str]:
         told.append("control whole" if run.control.whole else "**control not whole**")
     told += [f"{plain(name)}={plain(value)}" for name, value in trace.labels.items()]
     told += [f"not counted: {plain(boundary)}" for boundary in not_tapped(trace)]
+    told += [f"not shown by this release: {plain(signal)}" for signal in not_shown(trace)]
+    told += [still] if (still := stalls(trace)) else []
     yield from (" · ".join(told), "")
 
 

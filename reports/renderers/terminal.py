@@ -26,8 +26,10 @@ from reports.renderers.wording import (
     count_text,
     doubts,
     ms_text,
+    not_shown,
     not_tapped,
     run_words,
+    stalls,
     tapped,
     trace_name,
     trace_names,
@@ -114,6 +116,10 @@ def _heading(page: Page, analysis: Analysis, name: str) -> None:
     if gone:
         counted += f"; not counted: {', '.join(gone)}"
     page.paragraph(counted)
+    if missing := not_shown(trace):
+        page.paragraph(f"not shown by this release: {', '.join(missing)}")
+    if still := stalls(trace):
+        page.paragraph(still)
     page.paragraph("times are ms since the trace began, except where a list counts from elsewhere")
 
 
@@ -465,7 +471,8 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
         _heading(page, analyses[0], trace_name(analyses[0]))
     page.title("Barge-ins, worst first (ms after the verdict)")
     page.line(
-        f"  {'sent':>8}{'pushed':>8}{'stop':>8}  {'verdict':<13}{'outcome':<10}{'seg':>4} trace",
+        f"  {'sent':>8}{'pushed':>8}{'stop':>8}  {'verdict':<13}{'outcome':<10}"
+        f"{'seg':>4}{'err':>4} trace",
         "dim",
     )
     paths = [analysis.trace.path for analysis in analyses]
@@ -476,11 +483,13 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
         page.line(
             f" {doubt}{_cell(leak_at(barge_in, 'sent')):>8}{_cell(leak_at(barge_in, 'pushed')):>8}"
             f"{stop:>8}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<10}"
-            f"{DASH if barge_in.segment is None else barge_in.segment:>4} "
-            f"{_ending(printable(names[analysis.trace.path]), page.width - 56)}"
+            f"{DASH if barge_in.segment is None else barge_in.segment:>4}"
+            f"{sum(finding.severity == 'error' for finding in analysis.findings):>4} "
+            f"{_ending(printable(names[analysis.trace.path]), page.width - 60)}"
         )
     if any(analysis.balanced is not True for analysis in analyses):
         page.paragraph("! the trace is incomplete, a boundary is missing, or it does not balance")
+    page.paragraph("err: findings of severity error in its trace, of whatever rule")
     _summary(page, analyses)
     if len(analyses) == 1:
         findings.show(page, analyses[0], analyses[0].findings)

@@ -28,9 +28,12 @@ __all__ = [
     "ms_text",
     "none_found",
     "not_judged",
+    "not_shown",
     "not_tapped",
+    "other_errors",
     "run_words",
     "shown",
+    "stalls",
     "tapped",
     "trace_name",
     "trace_names",
@@ -71,7 +74,42 @@ def ms_text(value: float | None) -> str:
 
 def after_text(value: float) -> str:
     """``+40.0``, for a time counted from another; no minus before a zero."""
-    return f"{round(value, 1) + 0.0:+.1f}"
+    # To the microsecond first, as the instants are: a difference of floats lies a hair beside it.
+    return f"{round(round(value, 3), 1) + 0.0:+.1f}"
+
+
+_TOLD_BY_FIGURES: Final = ("leak-after-verdict", "swallowed-audio")
+"""Rules whose figure stands at the head of a report anyway."""
+
+
+def other_errors(analysis: Analysis) -> list[Finding]:
+    """Errors beside what leaked and what was swallowed."""
+    return [
+        finding
+        for finding in analysis.findings
+        if finding.severity == "error" and finding.rule not in _TOLD_BY_FIGURES
+    ]
+
+
+def not_shown(trace: TraceFacts) -> list[str]:
+    """Signals that this release or attachment lacks, each with the reason; no boundaries."""
+    return [
+        f"{signal} ({reason})"
+        for signal, reason in trace.missing.items()
+        if signal not in ("captured", "pushed", "sent")
+    ]
+
+
+def stalls(trace: TraceFacts) -> str:
+    """How often and how long the session's loop stood still; empty: it did not."""
+    if not trace.stalls:
+        return ""
+    longest = max(trace.stalls, key=lambda stall: stall.ms)
+    if len(trace.stalls) == 1:
+        how = f"once, {longest.ms:.0f} ms at {longest.at_ms:.1f} ms"
+    else:
+        how = f"{len(trace.stalls)} times, at most {longest.ms:.0f} ms at {longest.at_ms:.1f} ms"
+    return f"the session's loop stood still {how}: stamps taken in it are late by up to that"
 
 
 def count_text(value: int | None) -> str:
