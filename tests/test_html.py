@@ -254,8 +254,6 @@ def test_several_calls_begin_with_a_table_worst_first(tmp_path: Path) -> None:
     found = Markup(html.render([a for a, _ in made], [t for _, t in made]))
     links = [a["href"] for a in found.tags("a") if (a.get("href") or "").startswith("#call-")]
     assert links == ["#call-0-title", "#call-1-title", "#call-2-title"]
-    headings = [found.text.rindex(f"{name}.jsonl") for name in ("leaky", "swallowed", "quiet")]
-    assert headings == sorted(headings), "each call below the one that is worse"
     ids = [attrs.get("id") for _, attrs in found.elements]
     assert {"call-0-title", "call-1-title", "call-2-title"} <= set(ids)
     assert [drawn(found, n)["lanes"].get("leaks") is not None for n in range(3)] == [
