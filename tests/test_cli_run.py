@@ -132,7 +132,13 @@ def test_the_report_is_one_json_document_and_all_else_goes_to_stderr(tmp_path: P
 def stopped_by(number: signal.Signals, folder: Path) -> tuple[int, str, str]:
     """Exit code, standard error and the trace's last event of a run that gets a signal mid-call."""
     command = [*COMMAND, "run", "uninterrupted", "--reply-ms", "60000", "--out", str(folder)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command,
+        stderr=subprocess.PIPE,
+        text=True,
+        # Tests that run in the background of a shell ignore it, and so would their children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
         assert process.stderr is not None
         assert "uninterrupted.jsonl" in process.stderr.readline()
         process.send_signal(number)

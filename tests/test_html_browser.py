@@ -392,9 +392,9 @@ def test_several_calls_each_have_their_timeline(tmp_path: Path, opened: Any) -> 
     text = html.render([a for a, _ in made], [t for _, t in made])
     window = opened(save(tmp_path / "both.html", text))
     window.page.wait_for_function("document.querySelectorAll('.timeline[data-ready]').length === 2")
-    first, second = (window.page.locator(".timeline").nth(n) for n in range(2))
-    before = first.get_attribute("data-from")
-    window.page.locator("section").nth(1).locator("button.at").first.click()
-    assert first.get_attribute("data-from") == before
-    assert float(second.get_attribute("data-from") or 0) > 0
+    leaky, quiet = (window.page.locator(".timeline").nth(n) for n in range(2))
+    before = quiet.get_attribute("data-from")
+    window.page.locator("section").nth(0).locator("button.at").first.click()
+    assert quiet.get_attribute("data-from") == before
+    assert float(leaky.get_attribute("data-from") or 0) > 0
     assert window.complaints == []
