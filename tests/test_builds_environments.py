@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -566,3 +567,25 @@ def test_another_interpreter_finds_the_probe_and_nothing_else_of_ours(
     with pytest.raises(ScenarioError, match="left with 0 before its end"):
         run_in_child(CATALOGUE["barge-in"], tmp_path / "out", python=str(interpreter))
     assert seen.read_text().split() == ["probe", "probe"]
+
+
+@pytest.mark.parametrize("maker", ["sink", "driver", "model"])
+def test_another_interpreter_finds_code_of_the_caller_s_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, maker: str
+) -> None:
+    interpreter = tmp_path / "python"
+    seen = tmp_path / "seen"
+    interpreter.write_text(f'#!/bin/sh\n(echo "$PYTHONPATH"; pwd) > {seen}\n')
+    interpreter.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", "/somewhere/of/mine")
+    with pytest.raises(ScenarioError, match="left with 0 before its end"):
+        run_in_child(
+            CATALOGUE["barge-in"],
+            tmp_path / "out",
+            python=str(interpreter),
+            **{maker: "mine:make"},
+        )
+    path, folder = seen.read_text().splitlines()
+    assert path.split(os.pathsep)[1:] == ["/somewhere/of/mine"]
+    assert Path(folder) == tmp_path

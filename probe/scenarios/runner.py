@@ -190,7 +190,7 @@ def run_in_child(
         expected = "a Python interpreter"
     else:
         expected = "a program to run the call"
-    own = sink is not None or driver is not None
+    own = any(maker is not None for maker in (sink, driver, model))
     with _surroundings(python, own_code=own) as (environment, folder):
         try:
             child = _Child(command, environment, folder, specification, progress, started)
