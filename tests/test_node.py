@@ -383,6 +383,19 @@ def test_a_release_that_lacks_what_a_call_needs_is_refused_in_a_line(tmp_path: P
     assert len(str(raised.value).splitlines()) == 1
 
 
+@needs_node
+@pytest.mark.parametrize("name", [name for name, s in CATALOGUE.items() if s.realtime])
+def test_a_call_with_a_realtime_model_is_refused_and_not_made_without_it(
+    tmp_path: Path, name: str
+) -> None:
+    package(tmp_path, "@livekit/agents", "0.0.7")
+    package(tmp_path, "@livekit/rtc-node", "0.0.3")
+    build = Build("straw", runtime="node", home=tmp_path)
+    with pytest.raises(ScenarioError, match="its calls have no realtime model") as raised:
+        run_in_child(CATALOGUE[name], tmp_path / "out", command=build.command)
+    assert len(str(raised.value).splitlines()) == 1
+
+
 def test_a_program_that_is_not_there_is_refused_in_a_line(tmp_path: Path) -> None:
     command = [str(tmp_path / "no-such-node"), "run.mjs"]
     with pytest.raises(ScenarioError, match="expected a program to run the call"):

@@ -103,6 +103,13 @@ export class Call {
     this.#script = scriptOf(scenario);
     this.#release = release;
     this.#progress = progress;
+    if (scenario.realtime) {
+      // Run without its model it would be another call under the same name.
+      throw new ScenarioError(
+        `${scenario.name} can't run on Node: its calls have no realtime model; ` +
+          'run barge-in-activity instead',
+      );
+    }
     release.require(scenario.name, requiredBy(scenario, this.#script), this.#axes.at);
     const { agents, rtc } = release;
     const replies = this.#script.filter(({ do: kind }) => ['reply', 'await-reply'].includes(kind));
