@@ -651,12 +651,12 @@ class _SourceTapped:
 _TAPPED_CLASSES: dict[type, type] = {}
 
 
-def _tapped_class(base: type) -> type:
+def _tapped_class(base: Any) -> type:
     """A subclass of the class of ``session.output`` that hands out the probe; made once a class."""
     made = _TAPPED_CLASSES.get(base)
     if made is not None:
         return made
-    inherited: Any = base.audio  # type: ignore[attr-defined]  # looked up by compat.output_is_tappable
+    inherited: Any = base.audio
 
     def read(self: Any) -> Any:
         sink = inherited.fget(self)
@@ -675,7 +675,7 @@ def _tapped_class(base: type) -> type:
         taps = self.__dict__.get(_TAPS)
         if taps is not None:
             sink = _guarded(taps, taps.bare, sink)
-        base.replace_audio_tail(self, sink)  # type: ignore[attr-defined]  # from 1.6 on
+        base.replace_audio_tail(self, sink)
         if taps is not None:
             taps.tail_replaced()
 

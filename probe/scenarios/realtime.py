@@ -248,7 +248,7 @@ class ScriptedSession(llm.RealtimeSession[Any]):
     async def _generate(self, response: Response, reply: Reply) -> None:
         while reply.lengths_ms:
             message = self._create_message(response)
-            async with aclosing(self._model.voice.speak(reply)) as frames:  # type: ignore[type-var]
+            async with aclosing(self._model.voice.speak(reply)) as frames:
                 async for frame in frames:
                     message.frames += 1
                     message.audio.send_nowait(frame)

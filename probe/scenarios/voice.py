@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -75,7 +75,7 @@ class Voice:
         """Ends the stall, now or before it has begun."""
         self._held.set()
 
-    async def speak(self, reply: Reply | None = None) -> AsyncIterator[rtc.AudioFrame]:
+    async def speak(self, reply: Reply | None = None) -> AsyncGenerator[rtc.AudioFrame, None]:
         """The next part of ``reply``, of the one begun last where it is left out."""
         axes = self._axes
         reply = reply or self.reply
@@ -144,7 +144,7 @@ class ScriptedAgent(Agent):
     ) -> AsyncIterator[rtc.AudioFrame]:
         async for _ in text:
             pass
-        async with aclosing(self._voice.speak()) as frames:  # type: ignore[type-var]
+        async with aclosing(self._voice.speak()) as frames:
             async for frame in frames:
                 yield frame
 

@@ -201,7 +201,7 @@ class Trace:
         into the columns comes out folded.
         """
         rows: list[tuple[int, int, Event]] = [
-            (event.at_ns, line, event)  # type: ignore[union-attr]
+            (event.at_ns, line, event)  # type: ignore[union-attr]  # no header is among them
             for event, line in zip(self.events, self.event_lines.tolist(), strict=True)
         ]
         for columns, build in (

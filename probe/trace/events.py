@@ -24,7 +24,7 @@ and no words.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Union
+from typing import Any, ClassVar, Literal, Union, get_args
 
 SCHEMA = 1
 """Number of the trace format. It grows when a reader of the older one would misread a trace."""
@@ -718,5 +718,5 @@ Event = Union[  # noqa: UP007 - a list of names reads better than a row of bars
     TruncateSent, ContextSent, ContextSeen, Faulted, SizeBounded, SumsKept, Trailer,
 ]  # fmt: skip
 
-EVENTS: dict[str, type[Event]] = {cls.NAME: cls for cls in Event.__args__}  # type: ignore[attr-defined]
+EVENTS: dict[str, type[Event]] = {cls.NAME: cls for cls in get_args(Event)}
 """Wire name to class, every event of schema 1."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Iterable, Mapping
 
 from reports.findings.rule import Limits, Rule
@@ -30,10 +30,13 @@ def checked(rules: Mapping[str, Rule], rule: str, name: str, value: object) -> f
     if name not in names:
         expected = f"one of {', '.join(names)}" if names else "nothing: it has no thresholds"
         raise SettingError(f"{rule}: expected {expected}, found {name!r}")
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not math.isfinite(float(value)) or float(value) < 0:  # type: ignore[arg-type]
+    if (
+        not isinstance(value, (int, float))
+        or isinstance(value, bool)
+        or not 0 <= value <= sys.float_info.max
+    ):
         raise SettingError(f"{rule}.{name}: expected a number from 0, found {value!r}")
-    return float(value)  # type: ignore[arg-type]
+    return float(value)
 
 
 def limits_of(rule: Rule, settings: Settings) -> Limits:
