@@ -253,6 +253,16 @@ def test_a_build_that_is_not_there_is_named_and_the_others_are_compared(builds: 
         assert "C against B" in text
 
 
+def test_where_one_build_is_left_nothing_is_said_to_be_alike(builds: Builds) -> None:
+    builds.runs["gone"] = []
+    builds.leaks("left", *[50] * 5)
+    comparison = builds.compared(facts=[BuildFacts("gone", unavailable="no release fits")])
+    text = terminal(comparison)
+    assert "leaked at sent, ms" in text
+    assert "on all builds" not in text
+    assert "change" not in text.split("leaked at pushed, ms")[0].splitlines()[-2]
+
+
 @pytest.mark.parametrize("gone", ["first", "last"])
 @pytest.mark.parametrize("gate", ["new:leak-after-verdict", "leak-after-verdict+10ms"])
 def test_no_other_build_stands_in_for_one_that_a_gate_is_about(

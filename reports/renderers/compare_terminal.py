@@ -106,8 +106,10 @@ def _beside(page: Page, table: Table, names: Mapping[str, str]) -> None:
 def _below(page: Page, table: Table, names: Mapping[str, str]) -> None:
     pad = " " * _NAME
     first = table.columns[0]
-    page.line(f"{pad}{'':<{2 * _SIDE}}{f'{words.MINUS} {names[first.build]}':^{_APART}}")
-    page.line(f"{pad}{_SIDE_HEAD}{_FRAMES_HEAD}{_APART_HEAD}")
+    alone = not table.against
+    if not alone:
+        page.line(f"{pad}{'':<{2 * _SIDE}}{f'{words.MINUS} {names[first.build]}':^{_APART}}")
+    page.line(f"{pad}{_SIDE_HEAD}{_FRAMES_HEAD}{'' if alone else _APART_HEAD}")
     page.line("─" * _RULE)
     against = {one.build: one for one in table.against}
     for measure in MEASURES:
@@ -115,7 +117,8 @@ def _below(page: Page, table: Table, names: Mapping[str, str]) -> None:
             shown = words.common(first, measure)
             line = f"{words.heading(measure):<{_NAME}}{shown:>6} {'':<9}"
             told = words.ALIKE if first.figures[measure.name] else ""
-            page.line(f"{line}{_frames(first, measure)}{told:>7} on all builds")
+            apart = "" if alone else f"{told:>7} on all builds"
+            page.line(f"{line}{_frames(first, measure)}{apart}".rstrip())
             continue
         page.line(words.heading(measure))
         for column in table.columns:
