@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from livekit.agents import AgentSession
 
     from probe.recorder import Recorder
-    from probe.sink import ProbeAudioOutput
+    from probe.taps.sink import ProbeAudioOutput
 
 __all__ = ["Recording", "SessionTaps", "attach"]
 
@@ -97,7 +97,7 @@ def attach(
     if file.is_dir():
         raise UsageError(f"expected a file to write, found a directory: {file}")
 
-    from probe.assembler import Assembler
+    from probe.assemble.assembler import Assembler
     from probe.recorder import Recorder
 
     header = _header(session, compat, wire=wire, labels=labels, run=run)
@@ -274,9 +274,9 @@ class SessionTaps:
         is looked up a hundred times a second instead.
         """
         from probe import compat
-        from probe.heartbeat import Heartbeat
-        from probe.realtime_tap import RealtimeTap
-        from probe.session_tap import SessionTap
+        from probe.taps.heartbeat import Heartbeat
+        from probe.taps.realtime import RealtimeTap
+        from probe.taps.session import SessionTap
 
         def put_safely(record: Any) -> None:
             try:
@@ -336,7 +336,7 @@ class SessionTaps:
             self._head_set(head, mid_speech=speaking)
 
     def _install_hook(self, head: Any) -> None:
-        from probe.sink import SinkHook
+        from probe.taps.sink import SinkHook
 
         hook = SinkHook(self._probe_for(head))
         try:
@@ -436,7 +436,7 @@ class SessionTaps:
 
     def _probe_for(self, sink: Any) -> ProbeAudioOutput:
         """The probe that stands before ``sink``; one each, or its events would be heard twice."""
-        from probe.sink import ProbeAudioOutput
+        from probe.taps.sink import ProbeAudioOutput
 
         for known in self._probes:
             if known._probe_next is sink:
@@ -475,7 +475,7 @@ class SessionTaps:
         it, or audio would be counted twice.
         """
         from probe import compat
-        from probe.sink import ProbeAudioOutput
+        from probe.taps.sink import ProbeAudioOutput
 
         while isinstance(sink, ProbeAudioOutput):
             sink = sink.next_in_chain
@@ -568,8 +568,8 @@ class _SourceTaps:
 
     def _tap(self, link: Any, source: rtc.AudioSource, *, mid_speech: bool, wait: bool) -> None:
         from probe import compat
-        from probe.source_tap import SourceTap
-        from probe.wire_tap import WireTap
+        from probe.taps.source import SourceTap
+        from probe.taps.wire import WireTap
 
         number = self._numbers.setdefault(source, len(self._numbers) + 1)
         pushed = SourceTap(source, number, self._put)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from probe.calls import Call
+from probe.taps.calls import Call
 from probe.trace.events import (
     CaptureEnded,
     Event,

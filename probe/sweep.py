@@ -1,7 +1,7 @@
 """A part of the matrix of scripted calls: planned, then run in child processes.
 
 The engine of `sinkprobe sweep`. It plans and runs; what the traces say is for whoever asks for them
-(`reports.runs` puts the runs of one cell together).
+(`reports.compare.runs` puts the runs of one cell together).
 """
 
 from __future__ import annotations

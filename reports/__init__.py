@@ -16,14 +16,14 @@ frame lies in time, is in a `Timeline`, as columns of numpy:
     timeline = reports.lay_out("call.jsonl")
     timeline.sent.at_ns, timeline.sent.samples
 
-Pages, tables and everything else that is written come from `reports.renderers`, one module a
+Pages, tables and everything else that is written come from `reports.show`, one module a
 format:
 
-    from reports.renderers import html, tables
+    from reports.show import html, tables
     Path("call.html").write_text(html.render([analysis], [timeline]), encoding="utf-8")
     pandas.DataFrame(tables.rows([analysis], "segments"))
 
-Builds are compared by `reports.compare`, and looked back on by `reports.history`.
+Builds are compared by `reports.compare`, and looked back on by `reports.compare.history`.
 """
 
 from reports.analysis import analyze

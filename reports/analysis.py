@@ -27,13 +27,11 @@ from probe.trace.events import (
     SpeechDone,
 )
 from probe.trace.reader import NONE, Trace, read_trace
-from reports.barge_ins import find_barge_ins
-from reports.crossings import Audio
-from reports.explanations import explain
+from reports.account.crossings import Audio
+from reports.account.ledger import Ledger, Lost, balance
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
-from reports.ledger import Ledger, Lost, balance
-from reports.realtime import RealtimeAccount, story_with_the_model, with_messages
+from reports.realtime.account import RealtimeAccount, story_with_the_model, with_messages
 from reports.results import (
     SCHEMA,
     Amount,
@@ -53,6 +51,8 @@ from reports.results import (
     TraceFacts,
 )
 from reports.units import instant_ms, samples_ms, time_ms
+from reports.verdicts.barge_ins import find_barge_ins
+from reports.verdicts.explanations import explain
 
 __all__ = ["analyze"]
 

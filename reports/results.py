@@ -736,7 +736,7 @@ class Analysis:
         """The terminal's report, as wide as the console, down to 60 columns."""
         from rich.text import Text
 
-        from reports.renderers import terminal
+        from reports.show import terminal
 
         report = terminal.render([self], width=options.max_width, colour=True)
         for line in report.splitlines():
@@ -744,6 +744,6 @@ class Analysis:
 
     def _repr_html_(self) -> str:
         """A piece of HTML for a notebook, whole in itself; nothing from a trace is markup in it."""
-        from reports.renderers import notebook
+        from reports.show import notebook
 
         return notebook.render(self)

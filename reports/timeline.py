@@ -46,8 +46,8 @@ from probe.trace.events import (
     Untapped,
 )
 from probe.trace.reader import NONE, Trace, read_trace
-from reports.facts import FOREVER
-from reports.ledger import Ledger, balance
+from reports.account.facts import FOREVER
+from reports.account.ledger import Ledger, balance
 
 __all__ = [
     "FATES",

@@ -16,7 +16,7 @@ from probe.trace.events import Event, RunSent
 from probe.trace.reader import read_trace
 from reports import Analysis, analyze
 from reports.compare import Comparison
-from reports.renderers.wording import shown
+from reports.show.wording import shown
 from reports.timeline import Timeline, lay_out
 from tests.findings_calls import clean_call
 from tests.html_calls import clean, hostile_trace, leaking, swallowing

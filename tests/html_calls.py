@@ -20,7 +20,6 @@ from probe.trace.events import (
 )
 from probe.trace.reader import read_trace
 from reports import analyze
-from reports.renderers import html
 from reports.results import (
     Analysis,
     ConversationItem,
@@ -29,6 +28,7 @@ from reports.results import (
     RealtimeMessage,
     Sound,
 )
+from reports.show import html
 from reports.timeline import Timeline, lay_out
 from tests.report_traces import MS, Simulation, header, write
 

@@ -23,9 +23,10 @@ from livekit.agents.utils import aio
 from livekit.agents.utils.aio.itertools import _ACloseable
 
 import probe
-from probe import compat, realtime_tap
-from probe.realtime_streams import watched
-from probe.realtime_tap import RealtimeTap
+from probe import compat
+from probe.taps import realtime as realtime_tap
+from probe.taps.realtime import RealtimeTap
+from probe.taps.realtime_streams import watched
 from tests.realtime_harness import Model, generated
 from tests.session_harness import Agent, AgentSession, Leaf, Recorder, frame, run
 from tests.session_scenarios import Taps, finished, history, settle

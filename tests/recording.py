@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from probe.calls import Call
+from probe.taps.calls import Call
 from probe.trace.events import Bookmarked, Event, Faulted, FrameCaptured, Header
 from probe.trace.reader import Trace
 

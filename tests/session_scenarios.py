@@ -18,7 +18,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 from probe.attach import SessionTaps
-from probe.sink import ProbeAudioOutput
+from probe.taps.sink import ProbeAudioOutput
 from tests.session_harness import (
     RATE,
     Agent,

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from livekit import rtc
 
-from probe.assembler import Assembler
-from probe.calls import BLOCKS, BLOCKS_FRAME, KIND
-from probe.source_tap import SourceTap
+from probe.assemble.assembler import Assembler
+from probe.taps.calls import BLOCKS, BLOCKS_FRAME, KIND
+from probe.taps.source import SourceTap
+from probe.taps.wire import WireTap
 from probe.trace.events import Faulted, Tapped
-from probe.wire_tap import WireTap
 
 
 class Call:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.alignment import FlowMatcher, SampleStore, WireMatcher
+from probe.follow.matchers import FlowMatcher, SampleStore, WireMatcher
 from tests.source_model import (
     BLOCK,
     MS,

@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.assembler import Assembler
-from probe.calls import (
+from probe.assemble.assembler import Assembler
+from probe.taps.calls import (
     BLOCKS,
     CAPTURE,
     CAPTURE_END,

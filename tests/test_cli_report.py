@@ -30,7 +30,7 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from reports import analyze
-from reports.renderers import terminal
+from reports.show import terminal
 from tests.report_traces import MS, Simulation, header, write, write_hour
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -20,10 +20,10 @@ from reports.compare import (
     RunResult,
     compare,
 )
-from reports.compare_gates import NewGate, parse
-from reports.measures import MEASURES, order_of
-from reports.renderers import compare_json, compare_markdown, compare_terminal
-from reports.runs import why_set_apart
+from reports.compare.gates import NewGate, parse
+from reports.compare.measures import MEASURES, order_of
+from reports.compare.runs import why_set_apart
+from reports.show import compare_json, compare_markdown, compare_terminal
 from tests.findings_calls import HandCall, at, barge_in, clean_call
 from tests.report_traces import header
 

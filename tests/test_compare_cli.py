@@ -21,7 +21,7 @@ from probe.errors import ScenarioError
 from probe.scenarios.catalogue import CATALOGUE, Scenario
 from probe.scenarios.runner import Outcome
 from probe.sweep import Build, run
-from reports.compare_gates import parse
+from reports.compare.gates import parse
 from reports.findings import SettingError
 from tests.findings_calls import HandCall, barge_in, clean_call
 from tests.report_traces import header

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reports.compare import Comparison, RunResult, compare
-from reports.renderers import compare_html
+from reports.show import compare_html
 from tests.html_calls import HOSTILE, HOSTILE_SHOWN, clean, leaking, read
 from tests.report_traces import write
 from tests.test_html import Markup

@@ -11,7 +11,7 @@ import pytest
 from probe.cli.main import main
 from reports import analyze
 from reports.findings import RULES, SettingError, parse
-from reports.renderers import terminal
+from reports.show import terminal
 from tests.findings_calls import HandCall, barge_in, clean_call
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,8 +23,8 @@ from markdown_it import MarkdownIt
 from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
 from reports import Analysis, Finding
-from reports.renderers import compare_markdown, html, markdown, tables, terminal
-from reports.renderers.markdown_text import block, plain, table
+from reports.show import compare_markdown, html, markdown, tables, terminal
+from reports.show.markdown_text import block, plain, table
 from tests.formats import CALLS, comparison
 from tests.html_calls import leaking
 from tests.report_traces import write

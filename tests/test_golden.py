@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.renderers import (
+from reports.show import (
     compare_html,
     compare_json,
     compare_markdown,
@@ -20,7 +20,7 @@ from reports.renderers import (
     tables,
     terminal,
 )
-from reports.renderers import json as json_report
+from reports.show import json as json_report
 from tests.formats import (
     CALLS,
     Call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from probe.heartbeat import Heartbeat
+from probe.taps.heartbeat import Heartbeat
 from probe.trace.events import LoopStalled
 
 

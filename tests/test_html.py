@@ -20,9 +20,9 @@ from probe.cli.main import main
 from probe.trace.events import Event, RunSent, SpeechDone
 from probe.trace.reader import read_trace
 from reports import analyze
-from reports.renderers import html
-from reports.renderers.wording import shown
 from reports.results import Analysis
+from reports.show import html
+from reports.show.wording import shown
 from reports.timeline import Frames, Timeline, lay_out
 from tests.html_calls import (
     HOSTILE,

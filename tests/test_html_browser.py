@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from reports.renderers import html
 from reports.results import Analysis, Span
+from reports.show import html
 from tests.html_calls import (
     HOSTILE_SHOWN,
     clean,

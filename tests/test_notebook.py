@@ -15,10 +15,10 @@ from rich.console import Console
 from rich.table import Table
 
 from reports import Analysis
-from reports.renderers import json as json_report
-from reports.renderers import terminal
-from reports.renderers.wording import shown
 from reports.results import SCHEMA
+from reports.show import json as json_report
+from reports.show import terminal
+from reports.show.wording import shown
 from tests.formats import CALLS, page_text
 from tests.golden import Golden
 from tests.html_calls import HOSTILE
@@ -208,7 +208,7 @@ def test_what_is_not_shown_loads_no_renderer(tmp_path: Path) -> None:
     code = (
         "import sys, reports\n"
         "found = [m for m in sys.modules if m.split('.')[0] in ('rich', 'jinja2')"
-        " or m.startswith('reports.renderers')]\n"
+        " or m.startswith('reports.show')]\n"
         "assert not found, found\n"
         "from reports.results import Analysis\n"
     )

@@ -13,7 +13,7 @@ import pytest
 
 from probe.trace.reader import read_trace
 from reports import analyze
-from reports.renderers import perfetto
+from reports.show import perfetto
 from reports.timeline import Stretch, Timeline, lay_out
 from tests.formats import CALLS
 from tests.report_traces import write_hour

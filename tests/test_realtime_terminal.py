@@ -10,8 +10,8 @@ import pytest
 
 import reports
 from probe.trace.events import Event
-from reports.explanations import explain_stop
-from reports.renderers import terminal
+from reports.show import terminal
+from reports.verdicts.explanations import explain_stop
 from tests.realtime_traces import Provider
 from tests.report_traces import Simulation, write
 from tests.test_realtime_account import begun, cut_short

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from probe import recorder as recorder_module
-from probe.calls import Call
 from probe.recorder import CAPACITY, Recorder
+from probe.taps.calls import Call
 from probe.trace.events import (
     CaptureEnded,
     Event,

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from probe.calls import (
+from probe.taps.calls import (
     CLEAR,
     CLEAR_ENDED,
     KIND,
@@ -25,7 +25,7 @@ from probe.calls import (
 )
 
 pytest.importorskip("livekit.rtc")
-from probe.source_tap import SourceTap  # needs livekit, which may be missing
+from probe.taps.source import SourceTap  # needs livekit, which may be missing
 from probe.trace.events import SourceClosed
 
 
@@ -169,7 +169,7 @@ def test_on_a_real_source_the_same_errors_come_through(tmp_path: Path) -> None:
     script = """
 import asyncio, json, sys
 from livekit import rtc
-from probe.source_tap import SourceTap
+from probe.taps.source import SourceTap
 
 async def outcomes(tap):
     source = rtc.AudioSource(24000, 1, queue_size_ms=200)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-import reports.statistics
-from reports.statistics import (
+import reports.compare.statistics
+from reports.compare.statistics import (
     ALPHA,
     COUNTED_TO,
     difference,
@@ -265,6 +265,6 @@ def test_counted_by_kinds_p_is_the_same_as_counted_by_values(
         second = (rng.integers(0, kinds, 12) * 10.0 + rng.choice([0, 10])).tolist()
         counted = p_value(first, second)
         with monkeypatch.context() as patch:
-            patch.setattr(reports.statistics, "COUNTED_TO", 0)
-            patch.setattr(reports.statistics, "_approximate", None)
+            patch.setattr(reports.compare.statistics, "COUNTED_TO", 0)
+            patch.setattr(reports.compare.statistics, "_approximate", None)
             assert p_value(first, second) == pytest.approx(counted, rel=1e-9)

@@ -27,7 +27,7 @@ from probe.scenarios.runner import Outcome, run_in_child
 from probe.sweep import INSTALLED, Build, Call, Cell, calls, plan, run
 from probe.trace.events import RunSent
 from reports import Analysis
-from reports.runs import gather, leaked_ms, outcome_of, why_set_apart
+from reports.compare.runs import gather, leaked_ms, outcome_of, why_set_apart
 from tests.report_traces import MS
 from tests.test_assertions import Calls
 

@@ -18,9 +18,9 @@ from probe.trace.events import (
     SinkMarked,
     SpeechCommitted,
 )
-from reports.renderers import findings
-from reports.renderers.page import shortened
 from reports.results import Range
+from reports.show import findings
+from reports.show.page import shortened
 from tests.report_traces import MS, Simulation, taps, write
 
 

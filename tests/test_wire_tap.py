@@ -111,7 +111,7 @@ LIFE = """
 import asyncio, gc, json, os, sys, threading
 from livekit import rtc
 from livekit.rtc._ffi_client import FfiClient
-from probe.wire_tap import WireTap
+from probe.taps.wire import WireTap
 
 
 def left():

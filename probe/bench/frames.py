@@ -28,10 +28,10 @@ from typing import Any
 from livekit import rtc
 from livekit.agents.voice import io
 
-from probe.assembler import Assembler
+from probe.assemble.assembler import Assembler
 from probe.bench import header
 from probe.recorder import Recorder
-from probe.sink import ProbeAudioOutput
+from probe.taps.sink import ProbeAudioOutput
 
 RATE_HZ = 24_000
 FRAME_SAMPLES = RATE_HZ // 50

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from livekit import rtc
 
-from probe.assembler import Assembler
+from probe.assemble.assembler import Assembler
 from probe.bench import header
 from probe.recorder import Recorder
-from probe.source_tap import SourceTap
-from probe.wire_tap import WireTap
+from probe.taps.source import SourceTap
+from probe.taps.wire import WireTap
 
 RATE_HZ = 24_000
 PUSH_SAMPLES = RATE_HZ // 20

@@ -9,7 +9,7 @@ from typing import Final
 
 from probe.builds.bisection import Answer
 from probe.cli.bisect_trial import Step, Trial
-from reports.renderers.page import printable
+from reports.show.page import printable
 
 __all__ = ["SCHEMA", "as_json", "conclusion", "head", "line"]
 

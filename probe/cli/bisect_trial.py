@@ -18,7 +18,7 @@ from probe.cli.sweep import judged
 from probe.errors import BuildError
 from probe.scenarios.catalogue import Scenario
 from probe.sweep import Build, Call, Cell
-from reports.runs import why_set_apart
+from reports.compare.runs import why_set_apart
 
 if TYPE_CHECKING:
     from probe.cli.sweep_tables import Made

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from probe.builds import BuildSpec
     from probe.cli.sweep_tables import Made
     from reports.compare import BuildFacts, Comparison, RunResult
-    from reports.compare_gates import NewGate
+    from reports.compare.gates import NewGate
     from reports.findings import Gate, Settings
 
 __all__ = ["compare"]
@@ -259,7 +259,7 @@ def _by_turns(cells: Sequence[Cell]) -> list[Cell]:
 
 
 def _show(comparison: Comparison, output_format: str) -> None:
-    from reports.renderers import compare_json, compare_markdown, compare_terminal
+    from reports.show import compare_json, compare_markdown, compare_terminal
 
     if output_format == "json":
         put(compare_json.render(comparison))
@@ -267,7 +267,7 @@ def _show(comparison: Comparison, output_format: str) -> None:
         put(compare_markdown.render(comparison))
     elif output_format == "html":
         # Jinja2 takes its time to load, and only a page needs it.
-        from reports.renderers import compare_html
+        from reports.show import compare_html
 
         put(compare_html.render(comparison))
     else:
@@ -275,7 +275,7 @@ def _show(comparison: Comparison, output_format: str) -> None:
 
 
 def _gates(texts: Sequence[str]) -> list[NewGate | Gate]:
-    from reports.compare_gates import parse
+    from reports.compare.gates import parse
     from reports.findings import SettingError
 
     try:
@@ -288,8 +288,8 @@ def _judge(
     comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | Gate]
 ) -> int:
     """The exit code that the gates make, with a line for each that is not passed."""
-    from reports.compare_gates import NewGate
-    from reports.renderers import compare_text
+    from reports.compare.gates import NewGate
+    from reports.show import compare_text
 
     last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
     code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])

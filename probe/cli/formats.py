@@ -12,7 +12,7 @@ from probe.errors import ProbeError, UsageError
 if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Result
-    from reports.renderers.tables import Table
+    from reports.show.tables import Table
     from reports.timeline import Timeline
 
 __all__ = ["FORMATS", "Format", "Material", "guessed"]
@@ -51,7 +51,7 @@ class Format:
 
 def _terminal(material: Material) -> str:
     from probe.cli import expectations
-    from reports.renderers import terminal
+    from reports.show import terminal
 
     text = terminal.render(
         material.analyses, segment=material.segment, width=material.width, colour=material.colour
@@ -64,25 +64,25 @@ def _terminal(material: Material) -> str:
 
 
 def _json(material: Material) -> str:
-    from reports.renderers import json
+    from reports.show import json
 
     return json.render(material.analyses, material.expected)
 
 
 def _markdown(material: Material) -> str:
-    from reports.renderers import markdown
+    from reports.show import markdown
 
     return markdown.render(material.analyses, material.expected)
 
 
 def _html(material: Material) -> str:
-    from reports.renderers import html
+    from reports.show import html
 
     return html.render(material.analyses, material.timelines, material.expected)
 
 
 def _perfetto(material: Material) -> bytes:
-    from reports.renderers import perfetto, tables
+    from reports.show import perfetto, tables
 
     if len(material.analyses) != 1:
         raise UsageError(
@@ -96,13 +96,13 @@ def _perfetto(material: Material) -> bytes:
 
 
 def _csv(material: Material) -> str:
-    from reports.renderers import tables
+    from reports.show import tables
 
     return tables.csv_text(material.analyses, material.table)
 
 
 def _parquet(material: Material) -> bytes:
-    from reports.renderers import tables
+    from reports.show import tables
 
     try:
         return tables.parquet_bytes(material.analyses, material.table)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from probe.builds.releases import Published
     from probe.builds.tools import Progress
     from reports.compare import RunResult
+    from reports.compare.history import History, Step
     from reports.findings import Settings
-    from reports.history import History, Step
 
 __all__ = ["history"]
 
@@ -85,8 +85,8 @@ def history(
     """
     from probe.builds import NODE_PACKAGE, PYTHON_PACKAGE, releases
     from probe.builds.journal import opened
-    from reports.history import History
-    from reports.renderers import history as texts
+    from reports.compare.history import History
+    from reports.show import history as texts
 
     limits = settings.load(thresholds)
     chosen = [find(name) for name in scenarios or (DEFAULT,)]
@@ -125,7 +125,7 @@ def history(
 
 
 def _markdown(varied: Sequence[str], made: History) -> str:
-    from reports.renderers.history import as_markdown
+    from reports.show.history import as_markdown
 
     return as_markdown(made, varied)
 
@@ -161,7 +161,7 @@ class _Walk:
     def on(self, release: Published, journal: Journal) -> Step:
         """Makes the calls on a release, but for those made before."""
         from probe.builds import BuildFailed, published
-        from reports.history import step
+        from reports.compare.history import step
 
         uploaded = None if release.uploaded is None else release.uploaded.strftime("%Y-%m-%d")
         results: list[RunResult] = []

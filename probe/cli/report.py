@@ -18,7 +18,7 @@ from probe.errors import ProbeError, TraceError, UsageError
 
 if TYPE_CHECKING:
     from reports import Analysis
-    from reports.renderers.tables import Table
+    from reports.show.tables import Table
     from reports.timeline import Timeline
 
 __all__ = ["coloured", "columns", "put", "report", "show", "traces_of"]

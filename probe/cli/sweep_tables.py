@@ -17,9 +17,9 @@ from probe.scenarios.catalogue import Axes
 from probe.sweep import Call, Cell, LeftOut
 from reports import Analysis
 from reports.assertions import check, parse
-from reports.renderers import markdown_text
-from reports.renderers.axes import AXES
-from reports.runs import Runs, Spread, gather, leaked_ms, outcome_of
+from reports.compare.runs import Runs, Spread, gather, leaked_ms, outcome_of
+from reports.show import markdown_text
+from reports.show.axes import AXES
 
 __all__ = ["SCHEMA", "Made", "Row", "Table", "as_json", "as_markdown", "as_terminal", "tabulate"]
 

@@ -15,8 +15,8 @@ from livekit import rtc
 
 from probe import compat
 from probe.errors import ScenarioError
-from probe.patches import InstancePatch
 from probe.scenarios import releases
+from probe.taps.patches import InstancePatch
 
 SinkFactory = Callable[[int, int], Any]
 """Gets rate in Hz and number of channels, in the running loop, and gives an `AudioOutput`.

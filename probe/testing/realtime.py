@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from livekit.agents import llm
 
-from probe.patches import InstancePatch
 from probe.scenarios.realtime import Message, Response, ScriptedModel, ScriptedSession
+from probe.taps.patches import InstancePatch
 
 __all__ = [
     "CancelsAnyway",

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import BargeIn, Range
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -30,12 +30,12 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from probe.trace.reader import NONE
-from reports.barge_ins import RESOLUTION_NS, turns_of
-from reports.crossings import Audio, Crossed
-from reports.facts import FOREVER
-from reports.ledger import GAP_NS, Lost
+from reports.account.crossings import Audio, Crossed
+from reports.account.facts import FOREVER
+from reports.account.ledger import GAP_NS, Lost
 from reports.results import BargeIn, Range, Realtime, Segment
 from reports.units import instant_ms, samples_ms
+from reports.verdicts.barge_ins import RESOLUTION_NS, turns_of
 
 __all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech", "at_ns"]
 

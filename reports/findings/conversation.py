@@ -20,7 +20,7 @@ from probe.trace.events import (
     ResponseCreated,
 )
 from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
-from reports.realtime import SAME_STEP_NS, sessions_with_other_ids
+from reports.realtime.account import SAME_STEP_NS, sessions_with_other_ids
 from reports.results import GenerationStop, RealtimeMessage, Response
 
 __all__ = [

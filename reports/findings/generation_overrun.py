@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, Case, at_ns
 from reports.findings.conversation import segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import GenerationStop
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

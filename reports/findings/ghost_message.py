@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from typing import Final
 
 from probe.trace.events import ContextSent
-from reports.explanations import measured
 from reports.findings.case import Case
 from reports.findings.conversation import Conversation, Held, segment_at, told
 from reports.findings.rule import Found, Limits, Rule, Unjudged, plain
 from reports.results import RealtimeMessage
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

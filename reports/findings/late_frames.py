@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, NS_PER_MS, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

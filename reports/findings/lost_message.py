@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from reports.explanations import measured
 from reports.findings.case import NS_PER_MS, Case
 from reports.findings.conversation import Conversation, told
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.crossings import Crossed
-from reports.explanations import measured
+from reports.account.crossings import Crossed
 from reports.findings.case import FOREVER, Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from reports.account.ledger import SLACK_NS
 from reports.findings import (
     bad_geometry,
     caller_ignored,
@@ -43,7 +44,6 @@ from reports.findings import (
 from reports.findings.case import Case
 from reports.findings.rule import Found, Rule, Unjudged
 from reports.findings.thresholds import limits_of
-from reports.ledger import SLACK_NS
 from reports.results import (
     Evidence,
     Figure,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, NS_PER_MS, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import NS_PER_MS, Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.results import Range
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

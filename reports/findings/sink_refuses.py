@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import ENDS
-from reports.explanations import measured
 from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

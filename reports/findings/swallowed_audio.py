@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import NONE
-from reports.explanations import measured
 from reports.findings.case import Case, at_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Part, Range
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.explanations import measured
 from reports.findings.case import FOREVER, Case, Speech, at_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import BargeIn
+from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 

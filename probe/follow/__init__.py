@@ -1,0 +1,1 @@
+"""Content matching: which captured sample was pushed, which pushed sample was sent."""

@@ -1,0 +1,1 @@
+"""What is seen where it happens: sink, source, wire, session, realtime model. No arithmetic."""

@@ -1,0 +1,401 @@
+"""The tap at the head of the sink: what the reply calls, and when, and how each call ended.
+
+A tap forwards everything and answers nothing itself. Segment counts, `wait_for_playout`, sample
+rate, label and whatever else a release's `AudioOutput` has come from the next link, so a session
+behaves as if the tap were not there.
+"""
+
+from __future__ import annotations
+
+import abc
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine
+from time import monotonic, monotonic_ns
+from typing import Any
+
+from livekit import rtc
+from livekit.agents.voice.io import AudioOutput
+
+from probe.taps.calls import CAPTURE, MARK, Call
+from probe.taps.patches import InstancePatch
+from probe.trace.events import Event, PlaybackReported
+
+__all__ = ["ProbeAudioOutput", "SinkHook"]
+
+Put = Callable[[Any], None]
+"""Takes a `Call` or an `Event`; never blocks and never raises."""
+Fault = Callable[[str, str], None]
+"""Takes a fault's kind and its detail."""
+
+_CANCELLED = (asyncio.CancelledError, GeneratorExit)
+_CALLS = ("capture_frame", "flush", "clear_buffer", "pause", "resume")
+
+
+class _NoSession:
+    """Stands where a session would, for a sink that code feeds without one."""
+
+    def __init__(self) -> None:
+        self._activity: Any = self
+        self._current_speech: Any = None
+
+
+def _no_segment() -> None:
+    return None
+
+
+def _nowhere(record: Any) -> None:
+    return None
+
+
+def _no_fault(kind: str, detail: str) -> None:
+    return None
+
+
+class ProbeAudioOutput(AudioOutput):
+    """An instrumented, pure pass-through `AudioOutput`.
+
+    Recorded are the five calls a reply makes, each before it is forwarded, and how it ended. All
+    else is the next link's: what the base class of this release defines, and the attributes of
+    the sink itself. Listeners are registered on the next link, so playback events arrive as they
+    were emitted, once. Names of its own begin with ``_probe_``, so that none hides one of the sink.
+    """
+
+    # Slots, and no __getattr__: with it a lookup on this class costs a quarter of a frame.
+    __slots__ = (
+        "_probe_clear",
+        "_probe_fault",
+        "_probe_flush",
+        "_probe_forward",
+        "_probe_listeners",
+        "_probe_next",
+        "_probe_on_segment",
+        "_probe_pause",
+        "_probe_put",
+        "_probe_put_frame",
+        "_probe_resume",
+        "_probe_segment_ended",
+        "_probe_session",
+    )
+    _probe_clear: Callable[[], Any]
+    _probe_fault: Fault
+    _probe_flush: Callable[[], Any]
+    _probe_forward: Callable[[rtc.AudioFrame], Coroutine[Any, Any, Any]]
+    _probe_listeners: list[tuple[str, Callable[[Any], None]]]
+    _probe_next: AudioOutput
+    _probe_on_segment: Callable[[], None]
+    _probe_pause: Callable[[], Any]
+    _probe_put: Put
+    _probe_put_frame: Put
+    _probe_resume: Callable[[], Any]
+    _probe_segment_ended: bool
+    _probe_session: Any
+
+    def __init__(
+        self,
+        next_in_chain: AudioOutput,
+        put: Put,
+        *,
+        put_frame: Put | None = None,
+        session: Any = None,
+        on_segment: Callable[[], None] = _no_segment,
+        fault: Fault = _no_fault,
+    ) -> None:
+        """Stand before ``next_in_chain`` and record to ``put``.
+
+        Args:
+            next_in_chain: the sink, untouched but for listeners to its playback events.
+            put: takes records and events.
+            put_frame: takes the records of frames instead.
+            session: has the attribute path that `probe.compat.speaking` vouches for; None where
+                code feeds the sink without a session.
+            on_segment: called before the first frame of each segment is recorded.
+            fault: takes the kind and detail of a failure of the tap itself.
+        """
+        # The base constructor is left out on purpose. It would wrap a bare leaf in a proxy (from
+        # 1.6), listen to the next link a second time, and set up counters nothing may read here.
+        link: Any = next_in_chain
+        for name, value in (
+            ("next", next_in_chain),
+            ("put", put),
+            ("put_frame", put_frame or put),
+            ("session", _NoSession() if session is None else session),
+            ("on_segment", on_segment),
+            ("fault", fault),
+            ("segment_ended", True),
+            ("listeners", []),
+            # bound once, so that a hook on the very same sink does not lead back here
+            ("forward", link.capture_frame),
+            ("flush", link.flush),
+            ("clear", link.clear_buffer),
+            ("pause", getattr(link, "pause", None)),
+            ("resume", getattr(link, "resume", None)),
+        ):
+            _own(self, f"_probe_{name}", value)
+        self._probe_adopt()
+        self._probe_listen()
+
+    # -- the recorded calls --
+
+    async def capture_frame(self, frame: rtc.AudioFrame) -> Any:
+        """Record the frame, hand it on, note how that ended."""
+        if self._probe_segment_ended:
+            self._probe_segment_begins()
+        try:
+            # the path is read here and not through a function: a call costs more than the rest
+            try:
+                handle = self._probe_session._activity._current_speech
+                speech = None if handle is None else handle._id
+            except AttributeError:
+                speech = None
+            record: Call = [CAPTURE, monotonic(), frame, speech, None, None, None]
+            self._probe_put_frame(record)
+        except Exception as error:
+            record = [CAPTURE, 0.0, None, None, None, None, None]
+            self._probe_failed("capture_frame", error)
+        try:
+            result: Any = await self._probe_forward(frame)
+        except BaseException as error:
+            record[5] = monotonic()
+            record[6] = type(error).__name__
+            record[4] = "cancelled" if isinstance(error, _CANCELLED) else "raised"
+            raise
+        record[5] = monotonic()
+        record[4] = "returned"
+        return result
+
+    def flush(self) -> Any:
+        """Record the flush and hand it on."""
+        _own(self, "_probe_segment_ended", True)
+        return self._probe_mark("flush", self._probe_flush)
+
+    def clear_buffer(self) -> Any:
+        """Record the clear and hand it on."""
+        _own(self, "_probe_segment_ended", True)
+        return self._probe_mark("clear", self._probe_clear)
+
+    def pause(self) -> Any:
+        """Record the pause and hand it on."""
+        return self._probe_mark("pause", self._probe_pause)
+
+    def resume(self) -> Any:
+        """Record the resume and hand it on."""
+        return self._probe_mark("resume", self._probe_resume)
+
+    def _probe_mark(self, name: str, forward: Callable[[], Any]) -> Any:
+        try:
+            record: Call = [MARK, monotonic_ns(), name, self._probe_speech(), None, None, None]
+            self._probe_put(record)
+        except Exception as error:
+            record = [MARK, 0, name, None, None, None, None]
+            self._probe_failed(name, error)
+        try:
+            result = forward()
+        except BaseException as error:
+            record[5] = monotonic_ns()
+            record[6] = type(error).__name__
+            record[4] = "cancelled" if isinstance(error, _CANCELLED) else "raised"
+            raise
+        record[5] = monotonic_ns()
+        record[4] = "returned"
+        return result
+
+    def _probe_segment_begins(self) -> None:
+        _own(self, "_probe_segment_ended", False)
+        try:
+            self._probe_on_segment()
+        except Exception as error:
+            self._probe_failed("segment", error)
+
+    def _probe_speech(self) -> str | None:
+        try:
+            handle = self._probe_session._activity._current_speech
+            return None if handle is None else handle._id
+        except AttributeError:
+            return None
+
+    def _probe_failed(self, where: str, error: Exception) -> None:
+        # the type only: a message may quote what was said
+        self._probe_fault("tap_raised", f"{where}: {type(error).__name__}")
+
+    # -- playback events --
+
+    def _probe_listen(self) -> None:
+        emitter: Any = self._probe_next
+        for event, report in (
+            ("playback_started", self._probe_started),
+            ("playback_progressed", self._probe_progressed),
+            ("playback_finished", self._probe_finished),
+        ):
+            listener = self._probe_guarded(report)
+            emitter.on(event, listener)
+            self._probe_listeners.append((event, listener))
+
+    def _probe_guarded(self, report: Callable[[Any, int], Event]) -> Callable[[Any], None]:
+        def heard(event: Any = None) -> None:
+            try:
+                self._probe_put(report(event, monotonic_ns()))
+            except Exception as error:
+                self._probe_failed("playback", error)
+
+        return heard
+
+    def _probe_started(self, event: Any, at_ns: int) -> Event:
+        return PlaybackReported(
+            at_ns, "started", self._probe_speech(), event_unix_s=getattr(event, "created_at", None)
+        )
+
+    def _probe_progressed(self, event: Any, at_ns: int) -> Event:
+        return PlaybackReported(
+            at_ns,
+            "progressed",
+            self._probe_speech(),
+            position_s=getattr(event, "offset", None),
+            duration_s=getattr(event, "duration", None),
+            event_unix_s=getattr(event, "started_at", None),
+        )
+
+    def _probe_finished(self, event: Any, at_ns: int) -> Event:
+        transcript = getattr(event, "synchronized_transcript", None)
+        return PlaybackReported(
+            at_ns,
+            "finished",
+            self._probe_speech(),
+            position_s=getattr(event, "playback_position", None),
+            interrupted=getattr(event, "interrupted", None),
+            transcript_chars=None if transcript is None else len(transcript),
+        )
+
+    # -- what is not recorded --
+
+    @property
+    def next_in_chain(self) -> AudioOutput:
+        """The link this one stands before."""
+        following = self._probe_next
+        if sys._getframe(1).f_code is _BASE_CONSTRUCTOR:
+            # The constructor of a wrapper put around us asks whether we are a bare leaf that has
+            # to be made swappable: what it would find without us decides.
+            return following.next_in_chain  # type: ignore[return-value]  # None where it is a leaf
+        return following
+
+    @property
+    def _next_in_chain(self) -> AudioOutput:  # type: ignore[override]  # the base keeps a field
+        return self._probe_next
+
+    def _probe_adopt(self) -> None:
+        """Answer for the attributes the sink has now, private ones included."""
+        known = vars(ProbeAudioOutput)
+        for name in (*getattr(self._probe_next, "__dict__", ()), *dir(type(self._probe_next))):
+            if name not in known and not name.startswith(("__", "_abc_", "_probe_")):
+                setattr(ProbeAudioOutput, name, _attribute(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._probe_next, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        delattr(self._probe_next, name)
+
+    # -- how it is used by the one who put it there --
+
+    def _probe_frames_to(self, target: Put) -> None:
+        """Have the records of frames go to ``target`` from now on."""
+        _own(self, "_probe_put_frame", target)
+
+    def _probe_retire(self) -> None:
+        """Stop recording for good, and stay as a plain pass-through for whoever still holds it."""
+        emitter: Any = self._probe_next
+        listeners = list(self._probe_listeners)
+        self._probe_listeners.clear()
+        for event, listener in listeners:
+            emitter.off(event, listener)
+        # somebody may have kept one of the bound methods
+        _own(self, "_probe_put", _nowhere)
+        _own(self, "_probe_put_frame", _nowhere)
+        _own(self, "__class__", _RetiredProbe)
+
+
+_own = object.__setattr__
+"""Sets what is the probe's own; an ordinary assignment is the next link's."""
+
+
+class _RetiredProbe(ProbeAudioOutput):
+    """A probe that records nothing any more."""
+
+    __slots__ = ()
+
+    def capture_frame(self, frame: rtc.AudioFrame) -> Coroutine[Any, Any, Any]:
+        return self._probe_next.capture_frame(frame)
+
+    def flush(self) -> Any:
+        return self._probe_next.flush()
+
+    def clear_buffer(self) -> Any:
+        return self._probe_next.clear_buffer()
+
+    def pause(self) -> Any:
+        return self._probe_next.pause()
+
+    def resume(self) -> Any:
+        return self._probe_next.resume()
+
+    def _probe_retire(self) -> None:
+        return None
+
+
+_BASE_CONSTRUCTOR = AudioOutput.__init__.__code__
+
+
+def _attribute(name: str) -> property:
+    """The next link's attribute of that name, as if it were the probe's."""
+
+    def read(self: Any) -> Any:
+        return getattr(self._probe_next, name)
+
+    def write(self: Any, value: Any) -> None:
+        setattr(self._probe_next, name, value)
+
+    def delete(self: Any) -> None:
+        delattr(self._probe_next, name)
+
+    return property(read, write, delete)
+
+
+def _delegate_the_base() -> None:
+    """Have everything the base class of this release defines answered by the next link."""
+    for name in dir(AudioOutput):
+        if not name.startswith(("__", "_abc_")) and name not in vars(ProbeAudioOutput):
+            setattr(ProbeAudioOutput, name, _attribute(name))
+    for made in (ProbeAudioOutput, _RetiredProbe):
+        abc.update_abstractmethods(made)
+
+
+_delegate_the_base()
+
+
+class SinkHook:
+    """Leads the calls on one sink through a probe that stands before it.
+
+    For a reply that holds the sink itself because it began before the probe came. The sink stays
+    what it is, its counters and listeners included; nothing is detached and nothing cut.
+    """
+
+    def __init__(self, probe: ProbeAudioOutput) -> None:
+        self.sink: Any = probe.next_in_chain
+        self._probe = probe
+        self._patches: list[InstancePatch] = []
+
+    def install(self) -> None:
+        """Raises:
+        AttributeError: the sink takes no attributes; nothing is left on it then."""
+        try:
+            for name in _CALLS:
+                self._patches.append(InstancePatch(self.sink, name, getattr(self._probe, name)))
+        except Exception:
+            self.remove()
+            raise
+
+    def remove(self) -> None:
+        """Give the sink its own methods back; calls under way end as they would have."""
+        for patch in self._patches:
+            patch.undo()
+        self._patches = []

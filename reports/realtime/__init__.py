@@ -1,0 +1,1 @@
+"""The provider's side of a call with a realtime model."""

@@ -1,0 +1,1 @@
+"""Barge-ins: what decided, what leaked after it, and why."""
