@@ -119,6 +119,7 @@ class Builder:
         columns["end"][where] = ended["end"][found]
         columns["ended_ns"][where] = ended["at_ns"][found]
         columns["error"][where] = ended["error"][found]
+        columns["detail"][where] = ended["detail"][found]
 
         in_order = index.rows
         start, samples = columns["start_sample"][in_order], columns["samples"][in_order]
@@ -145,6 +146,7 @@ class Builder:
         columns["end"][where] = ended["end"][found]
         columns["ended_ns"][where] = ended["at_ns"][found]
         columns["error"][where] = ended["error"][found]
+        columns["detail"][where] = ended["detail"][found]
         columns["accepted"][where] = ended["accepted"][found]
 
         # Ranges of both kinds of lines in one table; each row points to where its own begin.
@@ -156,7 +158,8 @@ class Builder:
         where, found = self._located("push_matched", "push", late, index)
         count[where] = late_count[found]
         begin[where] = late_begin[found]
-        columns["ambiguous_samples"][where] = late["ambiguous_samples"][found]
+        for name in ("ambiguous_samples", "added_samples", "habit"):
+            columns[name][where] = late[name][found]
         starts = np.concatenate([int64(rows.range_start), int64(late.range_start)])
         lengths = np.concatenate([int64(rows.range_samples), int64(late.range_samples)])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from probe.trace.events import (
     Header,
     RunSent,
     SilenceInserted,
+    SinkHabit,
     Trailer,
 )
 
@@ -86,6 +87,8 @@ class CapturedColumns:
     """Index into ``Trace.texts``, -1: none."""
     data_bytes: Ints
     """`NONE` where the data has the length its geometry says."""
+    detail: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
 
     def __len__(self) -> int:
         return len(self.at_ns)
@@ -114,6 +117,11 @@ class PushedColumns:
     ended_ns: Ints
     """`NONE` where not known."""
     error: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
+    added_samples: Ints
+    habit: NDArray[np.int32]
+    """Index into ``Trace.texts``, -1: none."""
+    detail: NDArray[np.int32]
     """Index into ``Trace.texts``, -1: none."""
     matched: NDArray[np.bool_]
     """Whether the captured ranges were ever decided; where not, the row has none."""
@@ -231,6 +239,7 @@ class Trace:
             ended_ns=_optional(c.ended_ns[row]),
             error=self.text(c.error[row]),
             data_bytes=_optional(c.data_bytes[row]),
+            detail=self.text(c.detail[row]),
         )
 
     def _pushed(self, row: int) -> Event:
@@ -257,6 +266,9 @@ class Trace:
             end=_end(c.end[row]),
             ended_ns=_optional(c.ended_ns[row]),
             error=self.text(c.error[row]),
+            added_samples=int(c.added_samples[row]),
+            habit=cast("SinkHabit | None", self.text(c.habit[row])),
+            detail=self.text(c.detail[row]),
         )
 
     def _sent(self, row: int) -> Event:

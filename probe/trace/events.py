@@ -33,6 +33,10 @@ Boundary = Literal["captured", "pushed", "sent"]
 MarkName = Literal["pause", "resume", "clear", "flush"]
 CallEnd = Literal["returned", "cancelled", "raised"]
 InterruptedBy = Literal["activity", "transcript", "programmatic"]
+SinkHabit = Literal["gain", "noise", "added", "buffer-reused", "changed"]
+"""What a sink does to the audio it hands on: scaled (a volume, a fade), equal up to noise of some
+bits (dither), silence or repeats of its own beside the captured audio, one buffer used again for
+every frame, or changed beyond recognition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,8 @@ class Tapped:
     """How exact times at this boundary are. At sent one block where the reading keeps the grid."""
     mid_speech: bool = False
     """Whether the agent was speaking: what is inside already is inherited, the segment partial."""
+    sink: int | None = None
+    """At pushed: number of the sink the source was found under, from 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,8 @@ class FrameCaptured:
     """Name of the exception's type where the call raised."""
     data_bytes: int | None = None
     """Length of the frame's data where it is not ``samples * channels * 2``."""
+    detail: str | None = None
+    """What the exception said, where its words are LiveKit's own and hold none of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +141,7 @@ class CaptureEnded:
     frame: int
     end: CallEnd
     error: str | None = None
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +156,8 @@ class SinkMarked:
     end: CallEnd = "returned"
     ended_ns: int | None = None
     error: str | None = None
+    sink: int | None = None
+    """Number of the sink the call went to, from 1; ``None``: not known (older traces)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +208,14 @@ class FramePushed:
     end: CallEnd | None = None
     ended_ns: int | None = None
     error: str | None = None
+    added_samples: int = 0
+    """Of the ranges without a captured position: what the sink put in itself, silence or audio it
+    had handed on before."""
+    habit: SinkHabit | None = None
+    """What the sink does to the audio, where the ranges rest on that; ``None``: they are equal
+    sample for sample."""
+    detail: str | None = None
+    """What the exception said, where its words are LiveKit's own and hold none of the call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +229,7 @@ class PushEnded:
     end: CallEnd
     error: str | None = None
     accepted: bool = True
+    detail: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +242,24 @@ class PushMatched:
     push: int
     captured: list[tuple[int | None, int]]
     ambiguous_samples: int = 0
+    added_samples: int = 0
+    habit: SinkHabit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AudioSkipped:
+    """Captured audio that the sink passed over: what was captured behind it was pushed, and what
+    was left out is silence, or nothing had told the sink to drop it."""
+
+    NAME: ClassVar[str] = "skipped"
+
+    at_ns: int
+    """When the push came that what was left out should have come before."""
+    start_sample: int
+    """Captured position."""
+    samples: int
+    silent: bool = True
+    """Whether all of it is digital silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -609,6 +647,42 @@ class ContextSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionClosed:
+    """The session was closed: what it interrupts from here on is no barge-in."""
+
+    NAME: ClassVar[str] = "session_closed"
+
+    at_ns: int
+    """When the closing was first seen to begin."""
+    reason: str = ""
+    """As the session calls it: ``user_initiated``, ``participant_disconnected``, ``error`` …"""
+
+
+@dataclass(frozen=True, slots=True)
+class CallerLeft:
+    """The caller the session listens to left the room."""
+
+    NAME: ClassVar[str] = "caller_left"
+
+    at_ns: int
+    reason: str = ""
+    """As the room calls it; empty where it says nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """Another agent took over the session. Agents are numbered in order of appearance, from 1."""
+
+    NAME: ClassVar[str] = "handed_over"
+
+    at_ns: int
+    old: int | None = None
+    """``None``: there was none before."""
+    new: int | None = None
+    """``None``: none took over."""
+
+
+@dataclass(frozen=True, slots=True)
 class OptionsChanged:
     """The options that decide interruptions, whole, at the start and whenever they change.
 
@@ -706,16 +780,19 @@ class Trailer:
     """Lines written before this one, the header included."""
     reason: str = "closed"
     """``closed`` by the user, ``session_closed``, ``exit``."""
+    counts: dict[str, int] | None = None
+    """Of these lines, how many of each event; ``None``: not counted by kind (older traces)."""
 
 
 Event = Union[  # noqa: UP007 - a list of names reads better than a row of bars
     Header, Tapped, Untapped, FrameCaptured, CaptureEnded, SinkMarked, PlaybackReported,
-    FramePushed, PushEnded, PushMatched, QueueCleared, SourceClosed, RunSent, SilenceInserted,
-    SpeechCreated, InterruptCalled, SpeechCommitted, SpeechDone, StateChanged, OverlapJudged,
-    TranscriptReceived, FalseInterruption, ItemCommitted, OptionsChanged, LoopStalled, Bookmarked,
-    ControlStarted, RealtimeTapped, RealtimeUntapped, ResponseCreated, ResponseEnded,
-    MessageCreated, MessagePulled, MessageOpened, MessageAudio, GenerationCounted, CancelSent,
-    TruncateSent, ContextSent, ContextSeen, Faulted, SizeBounded, SumsKept, Trailer,
+    FramePushed, PushEnded, PushMatched, AudioSkipped, QueueCleared, SourceClosed, RunSent,
+    SilenceInserted, SpeechCreated, InterruptCalled, SpeechCommitted, SpeechDone, StateChanged,
+    OverlapJudged, TranscriptReceived, FalseInterruption, ItemCommitted, SessionClosed,
+    CallerLeft, HandedOver, OptionsChanged, LoopStalled, Bookmarked, ControlStarted,
+    RealtimeTapped, RealtimeUntapped, ResponseCreated, ResponseEnded, MessageCreated,
+    MessagePulled, MessageOpened, MessageAudio, GenerationCounted, CancelSent, TruncateSent,
+    ContextSent, ContextSeen, Faulted, SizeBounded, SumsKept, Trailer,
 ]  # fmt: skip
 
 EVENTS: dict[str, type[Event]] = {cls.NAME: cls for cls in get_args(Event)}
