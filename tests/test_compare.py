@@ -436,6 +436,22 @@ def test_the_order_of_the_marks_is_told_with_what_falls_together(builds: Builds)
     assert "B pause = verdict, source clear, commit, clear 1/1" in text
 
 
+def test_orders_of_every_build_are_parted_alike(builds: Builds) -> None:
+    """Marks of an order are parted by commas, so orders are parted by semicolons: of the first
+    build and of those that stand below it."""
+    for build, clears in (("old", (302, 310)), ("new", (320, 330))):
+        for at_ms in clears:
+            call = barge_in().without("mark").mark(200, "pause").mark(at_ms, "clear")
+            builds.add(build, call if at_ms < 330 else call.mark(340, "resume"))
+        builds.add(build, barge_in())
+    text = terminal(builds.compared())
+    begin = text.index("order A")
+    told = text[begin : text.index("findings", begin)]
+    of_first, of_other = told.split(" B ")
+    assert "; " in of_first
+    assert "; " in of_other
+
+
 def test_findings_of_one_build_only_are_named_with_how_many_runs_had_them(
     builds: Builds,
 ) -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "CAUSES",
     "DASH",
     "LOSSES",
+    "PACKAGES",
     "Doubt",
     "after_text",
     "balance_figure",
@@ -31,6 +32,7 @@ __all__ = [
     "not_shown",
     "not_tapped",
     "other_errors",
+    "packages",
     "run_words",
     "shown",
     "stalls",
@@ -163,21 +165,22 @@ def run_words(analysis: Analysis) -> str:
     return ", ".join(text for text in told if text)
 
 
-_PACKAGES: Final = {
+PACKAGES: Final = {
     "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},
     "node": {"livekit_agents": "@livekit/agents", "livekit": "@livekit/rtc-node"},
 }
-"""What a trace's versions are of, by the language it was recorded in."""
+"""By language, what a trace's runtime calls the packages that people know by another name."""
+
+
+def packages(runtime: Mapping[str, str]) -> list[str]:
+    """``livekit-agents 1.8.9``, ``livekit 1.1.21``, as far as they are known."""
+    named = PACKAGES["node" if runtime.get("language") == "node" else "python"]
+    return [f"{package} {runtime[key]}" for key, package in named.items() if key in runtime]
 
 
 def versions(trace: TraceFacts) -> list[str]:
-    """``livekit-agents 1.8.9``, ``livekit 1.1.21``, as far as they are known."""
-    packages = _PACKAGES["node" if trace.runtime.get("language") == "node" else "python"]
-    return [
-        f"{package} {trace.runtime[key]}"
-        for key, package in packages.items()
-        if key in trace.runtime
-    ]
+    """The same of a trace."""
+    return packages(trace.runtime)
 
 
 def tapped(trace: TraceFacts) -> list[str]:
