@@ -95,6 +95,7 @@ class Taps:
 
     def _beat(self) -> None:
         self._look_for_room()
+        self._session_tap.look()
         self._realtime.beat()
 
     def _look_for_room(self) -> None:
