@@ -84,7 +84,7 @@ reached its bound, or nobody read the wire."""
 
 LeakSurvival = Literal["survived-clear", "pushed-late", "rest-of-long-frame"]
 LossCause = Literal[
-    "refused", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
+    "refused", "skipped", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
 ]
 
 
