@@ -8,7 +8,6 @@ Pure: it reads the file and nothing else, no clock, no livekit, and keeps no sta
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,9 +25,10 @@ from probe.trace.events import (
     SpeechCommitted,
     SpeechDone,
 )
-from probe.trace.reader import NONE, Trace, read_trace
+from probe.trace.reader import NONE, Trace
 from reports.account.crossings import Audio
-from reports.account.ledger import Ledger, Lost, balance
+from reports.account.ledger import Ledger, Lost
+from reports.account.source import Source, ledger_of
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
 from reports.realtime.account import RealtimeAccount, story_with_the_model, with_messages
@@ -62,11 +62,12 @@ Ints = NDArray[np.int64]
 BOUNDARIES = ("captured", "pushed", "sent")
 
 
-def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None = None) -> Analysis:
-    """Segments, barge-ins, findings and the balance of a trace, a file or one already read.
+def analyze(trace: Source, *, settings: Settings | None = None) -> Analysis:
+    """Segments, barge-ins, findings and the balance of a trace.
 
     Args:
-        trace: the file, or what `read_trace` made of it.
+        trace: the file, what `read_trace` made of it, or its ledger, of which a timeline can be
+            laid out as well.
         settings: thresholds of rules that differ from their defaults, by rule and name:
             ``{"leak-after-verdict": {"fade-ms": 50}}``.
 
@@ -79,8 +80,8 @@ def analyze(trace: str | os.PathLike[str] | Trace, *, settings: Settings | None 
         rule: {name: checked(RULES, rule, name, value) for name, value in values.items()}
         for rule, values in (settings or {}).items()
     }
-    read = trace if isinstance(trace, Trace) else read_trace(trace)
-    ledger = balance(read)
+    ledger = ledger_of(trace)
+    read = ledger.trace
     options = _options(read)
     done, committed = _ends(read)
     audio = Audio(ledger)

@@ -18,8 +18,8 @@ from probe.trace.events import (
     StateChanged,
     TranscriptReceived,
 )
-from probe.trace.reader import read_trace
 from reports import analyze
+from reports.account.source import ledger_of
 from reports.results import (
     Analysis,
     ConversationItem,
@@ -118,8 +118,8 @@ def hostile() -> list[Event]:
 
 def read(path: Path) -> tuple[Analysis, Timeline]:
     """What a page is made of."""
-    trace = read_trace(path)
-    return analyze(trace), lay_out(trace)
+    ledger = ledger_of(path)
+    return analyze(ledger), lay_out(ledger)
 
 
 def hostile_trace(path: Path) -> Path:
