@@ -28,6 +28,7 @@ Builds are compared by `reports.compare`, and looked back on by `reports.compare
 
 from reports.analysis import analyze
 from reports.assertions import Check, ExpectationError, Result, check, expect
+from reports.display import install
 from reports.findings import SettingError
 from reports.results import (
     Amount,
@@ -48,6 +49,7 @@ from reports.results import (
     Leak,
     LeakCause,
     LeakSurvival,
+    Length,
     Loss,
     LossCause,
     Mark,
@@ -100,6 +102,7 @@ __all__ = [
     "Leak",
     "LeakCause",
     "LeakSurvival",
+    "Length",
     "Loss",
     "LossCause",
     "Mark",
@@ -137,3 +140,5 @@ __all__ = [
     "summarize",
     "worst_first",
 ]
+
+install(Analysis)

@@ -255,8 +255,8 @@ def leaking(analysis: Analysis, ms: int) -> Analysis:
     assert barge_in.causes is not None
     sent = barge_in.leaked["sent"]
     assert sent is not None
-    leak = replace(sent, samples=ms * 24, ms=float(ms))
-    cause = replace(barge_in.causes[0], samples=ms * 24, ms=float(ms))
+    leak = replace(sent, samples=ms * 24)
+    cause = replace(barge_in.causes[0], samples=ms * 24)
     changed = replace(barge_in, leaked={**barge_in.leaked, "sent": leak}, causes=(cause,))
     return replace(analysis, barge_ins=(changed,))
 
@@ -264,7 +264,11 @@ def leaking(analysis: Analysis, ms: int) -> Analysis:
 def test_figures_are_medians_and_ranges(sound: Analysis) -> None:
     runs = gather([leaking(sound, ms) for ms in (40, 10, 300, 20)])
     assert runs.leaked is not None
-    assert (runs.leaked.median_ms, runs.leaked.least_ms, runs.leaked.most_ms) == (30.0, 10.0, 300.0)
+    assert (runs.leaked.median_ms, runs.leaked.least_ms, runs.leaked.most_ms) == (
+        30.0,
+        10.0,
+        300.0,
+    )
     assert (runs.count, runs.leaked.count, runs.unaccounted_samples) == (4, 4, 0)
     assert runs.outcomes == {"committed": 4}
     assert runs.kinds == {"activity": 4}
@@ -300,7 +304,7 @@ def test_a_run_whose_causes_do_not_add_up_to_its_leak_is_set_apart(sound: Analys
 
 def test_the_leak_of_a_run_is_that_of_all_its_barge_ins(sound: Analysis) -> None:
     once = leaking(sound, 40)
-    paused = replace(sound.barge_ins[0], verdict_ms=None, leaked=None, causes=None)
+    paused = replace(sound.barge_ins[0], verdict_ns=None, leaked=None, causes=None)
     both = replace(once, barge_ins=(replace(paused, outcome="resumed"), *once.barge_ins * 2))
     assert leaked_ms(both) == 80.0
     assert outcome_of(both) == "resumed, committed, committed"

@@ -268,7 +268,7 @@ def _judge(
 ) -> int:
     """The exit code that the gates make, with a line for each that is not passed."""
     from reports.compare.gates import NewGate
-    from reports.show import compare_view
+    from reports.show import compare_text
 
     last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
     code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])
@@ -277,12 +277,12 @@ def _judge(
             f"sinkprobe: --fail-on: not judged, {[*collected.runs][-1]} has no run", err=True
         )
         code = 1
-    varied = compare_view.varied(comparison)
+    varied = compare_text.varied(comparison)
     for gate in forbidden:
         if not isinstance(gate, NewGate):
             continue
         for judged in gate.judge(comparison):
-            where = compare_view.title(judged.table.call, varied)
+            where = compare_text.title(judged.table.call, varied)
             said = "found what it forbids" if judged.fails else "not judged"
             click.echo(
                 f"sinkprobe: {where}: --fail-on {gate.text}: {said}, {judged.reason}", err=True

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from probe.trace.events import SpeechCreated, Tapped
 from reports.account.ledger import Blocks, Ledger
 from reports.results import Leak, Span
-from reports.units import samples_ms, time_ms
+from reports.units import one_rate
 
 __all__ = ["Audio", "Crossed"]
 
@@ -53,8 +53,8 @@ class Crossed:
         return Leak(
             frames=len(np.unique(self.frame)),
             samples=self.samples,
-            ms=samples_ms(self.samples, self.rates),
-            spans=tuple(Span(time_ms(a), time_ms(b), start, stop) for a, b, start, stop in spans),
+            rate_hz=one_rate(self.rates),
+            spans=tuple(Span(*span) for span in spans),
         )
 
 

@@ -12,7 +12,8 @@ from statistics import median
 from typing import Any, Final
 
 from reports.compare import Comparison
-from reports.show.compare_view import Row, number, view
+from reports.show.compare_text import number
+from reports.show.compare_view import Row, view
 from reports.show.web import fill
 
 __all__ = ["render"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from reports.compare import Comparison
-from reports.show.compare_view import BROKEN_OFF, MINUS, Cell, Sheet, view
+from reports.show.compare_text import MINUS
+from reports.show.compare_view import BROKEN_OFF, Cell, Sheet, view
 from reports.show.markdown_text import plain, table
 from reports.show.wording import DASH
 

@@ -10,17 +10,8 @@ import textwrap
 from typing import Final
 
 from reports.compare import Comparison
-from reports.show.compare_view import (
-    ALIKE,
-    BROKEN_OFF,
-    MINUS,
-    Cell,
-    Counted,
-    Figure,
-    Sheet,
-    View,
-    view,
-)
+from reports.show.compare_text import ALIKE, MINUS, Figure
+from reports.show.compare_view import BROKEN_OFF, Cell, Counted, Sheet, View, view
 from reports.show.page import Page, printable
 
 __all__ = ["render"]

@@ -10,7 +10,7 @@ from typing import Final
 from reports.compare import Against, Call, Column
 from reports.compare.history import SCHEMA, History, Row, Step
 from reports.compare.measures import MEASURES
-from reports.show.compare_view import change, failures, figure, installed, kinds, title
+from reports.show.compare_text import change, failures, figure, installed, kinds, title
 from reports.show.markdown_text import plain, table
 from reports.show.page import printable, wrapped
 from reports.show.wording import DASH

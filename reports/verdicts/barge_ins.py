@@ -47,7 +47,7 @@ from reports.results import (
     Unseen,
     VerdictKind,
 )
-from reports.units import instant_ms, samples_ms, time_ms
+from reports.units import one_rate
 
 __all__ = ["RESOLUTION_NS", "Turn", "find_barge_ins", "turns_of"]
 
@@ -419,10 +419,10 @@ class _Finder:
         outcome = self._outcome(attempt, sent_leak, remaining)
         last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
         source_clear = self._source_clear(attempt, next_start)
-        stop_ms = None
+        stop_ns = None
         if verdict is not None and sent_leak is not None:
             late = last_sent is not None and last_sent > verdict and sent_leak.samples
-            stop_ms = instant_ms(last_sent - verdict) if late and last_sent is not None else 0.0
+            stop_ns = last_sent - verdict if late and last_sent is not None else 0
         causes, survivors = None, None
         if verdict is not None and sent_leak is not None:
             causes, survivors = self._causes(attempt, verdict, next_verdict)
@@ -437,16 +437,16 @@ class _Finder:
             unseen=None
             if verdict is None or sent_leak is not None
             else self._unseen(speech, verdict),
-            onset_ms=instant_ms(attempt.onset_ns),
-            pause_ms=instant_ms(attempt.pause_ns),
-            verdict_ms=instant_ms(verdict),
+            onset_ns=attempt.onset_ns,
+            pause_ns=attempt.pause_ns,
+            verdict_ns=verdict,
             verdict_kind=attempt.kind,
-            commit_ms=instant_ms(attempt.commit_ns),
-            clear_ms=instant_ms(attempt.clear_ns),
-            source_clear_ms=instant_ms(source_clear),
-            resume_ms=instant_ms(attempt.resume_ns),
-            last_sent_ms=instant_ms(last_sent),
-            stop_ms=stop_ms,
+            commit_ns=attempt.commit_ns,
+            clear_ns=attempt.clear_ns,
+            source_clear_ns=source_clear,
+            resume_ns=attempt.resume_ns,
+            last_sent_ns=last_sent,
+            stop_ns=stop_ns,
             outcome=outcome,
             leaked=leaked,
             after_onset=self._leaks(speech, attempt.onset_ns, next_start),
@@ -459,7 +459,7 @@ class _Finder:
             remaining=remaining,
             causes=causes,
             survivors=survivors,
-            stalled_ms=self._stalled(attempt, last_sent),
+            stalled_ns=self._stalled(attempt, last_sent),
             story=self._story(attempt, next_start, last_sent),
             explanation="",
         )
@@ -504,7 +504,7 @@ class _Finder:
         return Amount(
             frames=len(captured.frame) if samples else 0,
             samples=samples,
-            ms=samples_ms(samples, captured.rates),
+            rate_hz=one_rate(captured.rates),
         )
 
     def _last_sent(self, speech: str, until_ns: int) -> int | None:
@@ -594,12 +594,10 @@ class _Finder:
                     self._escapes(crossed, escaped)
         return (
             tuple(
-                Cause(cause, samples, samples_ms(samples, rates))
-                for cause, (samples, rates) in sums.items()
+                Cause(cause, samples, one_rate(rates)) for cause, (samples, rates) in sums.items()
             ),
             tuple(
-                Survivor(how, samples, samples_ms(samples, rates))
-                for how, (samples, rates) in escaped.items()
+                Survivor(how, samples, one_rate(rates)) for how, (samples, rates) in escaped.items()
             ),
         )
 
@@ -655,16 +653,15 @@ class _Finder:
         push = parts.push[rows]
         return bool(((p.at_ns[push] <= ended) & (p.ended_ns[push] >= clear_ns)).any())
 
-    def _stalled(self, attempt: _Attempt, last_sent: int | None) -> float:
+    def _stalled(self, attempt: _Attempt, last_sent: int | None) -> int:
         known = (attempt.onset_ns, attempt.first_ns, attempt.about_ns)
         # A stall that has just ended is what made the first of them late.
         begin = min(at_ns for at_ns in known if at_ns is not None) - SLACK_NS
         marks = (last_sent, attempt.clear_ns, attempt.commit_ns, attempt.about_ns)
         end = max(at_ns for at_ns in marks if at_ns is not None)
-        longest = max(
+        return max(
             (until - at for at, until in self.stalls if until > begin and at < end), default=0
         )
-        return time_ms(longest)
 
     def _story(self, attempt: _Attempt, until_ns: int, last_sent: int | None) -> tuple[Moment, ...]:
         """What happened around the verdict, in order; one moment of it is the verdict."""
@@ -709,7 +706,7 @@ class _Finder:
         for at_ns, text in sorted(moments):
             decides = not found and at_ns == attempt.verdict_ns and text.startswith(deciding)
             found = found or decides
-            story.append(Moment(text, time_ms(at_ns), decides))
+            story.append(Moment(text, at_ns, decides))
         return tuple(story)
 
 
