@@ -19,7 +19,7 @@ from reports.assertions import check, parse
 from reports.compare.runs import Runs, Spread, gather, leaked_ms, outcome_of
 from reports.show import markdown_text
 from reports.show.axes import AXES
-from reports.show.compare_view import Figure
+from reports.show.compare_text import Figure
 from reports.show.page import wrapped
 from reports.show.wording import DASH, packages
 
