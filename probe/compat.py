@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import inspect
 import platform
-import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -38,10 +37,10 @@ __all__ = [
     "interrupted_by",
     "interruption_options",
     "is_session",
+    "leaf",
     "local_items",
     "missing",
     "output_is_tappable",
-    "queue_ms",
     "realtime_session",
     "realtime_traits",
     "result_of",
@@ -49,6 +48,7 @@ __all__ = [
     "runtime",
     "server_items",
     "speaking",
+    "speech_of",
     "started",
     "stream_closed",
     "unread",
@@ -104,8 +104,13 @@ def chain(head: Any) -> Iterator[Any]:
             return
 
 
-def find_source(head: Any) -> tuple[Any, rtc.AudioSource] | None:
-    """The lowest link that holds an `rtc.AudioSource`, and that source; None where there is none.
+def leaf(head: Any) -> Any:
+    """The last link of the chain: where a call on ``head`` ends up."""
+    return deque(chain(head), 1)[0]
+
+
+def find_source(head: Any) -> rtc.AudioSource | None:
+    """The `rtc.AudioSource` of the lowest link that holds one; None where there is none.
 
     Sinks of LiveKit and of users keep it under different names, so the attributes are looked
     through, LiveKit's own name first.
@@ -115,23 +120,8 @@ def find_source(head: Any) -> tuple[Any, rtc.AudioSource] | None:
         named = attributes.pop("_audio_source", None)
         for value in (named, *attributes.values()):
             if isinstance(value, rtc.AudioSource):
-                return link, value
+                return value
     return None
-
-
-_QUEUE_SIZE = re.compile(r"AudioSource\([^)]*queue_size_ms\s*=\s*(\d+)")
-
-
-def queue_ms(link: Any, source: Any) -> int | None:
-    """Capacity of the source's native queue in ms, or None where it can't be known.
-
-    The source does not keep the figure; it is read from the constructor of the link that made it.
-    """
-    try:
-        written = _QUEUE_SIZE.search(inspect.getsource(type(link).__init__))
-    except (OSError, TypeError):
-        return None
-    return int(written.group(1)) if written else None
 
 
 def output_is_tappable(output: Any) -> bool:
@@ -177,6 +167,15 @@ def speaking(session: Any) -> Any:
     if direct and "_id" in handle.id.fget.__code__.co_names:
         return session
     return _PublicSpeaking(session)
+
+
+def speech_of(speaking: Any) -> str | None:
+    """Id of the current speech, by what `speaking` gave; None where there is none."""
+    try:
+        handle = speaking._activity._current_speech
+        return None if handle is None else str(handle._id)
+    except AttributeError:
+        return None
 
 
 def running_speeches(session: Any) -> list[Any]:

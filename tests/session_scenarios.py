@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
-from probe.attach import SessionTaps
+from probe.taps import sources
+from probe.taps.calls import FAILURE, KIND, MARK_NAME, MARK_SINK, PUSH_FRAME, PUSH_SOURCE, end_of
 from probe.taps.sink import ProbeAudioOutput
+from probe.taps.taps import Taps as AllTaps
 from tests.session_harness import (
     RATE,
     Agent,
@@ -42,9 +44,9 @@ class Taps:
 
     def __init__(self, session: AgentSession, *, wire: bool = False) -> None:
         self.recorder = Recorder()
-        self.taps: SessionTaps | None = None
+        self.taps: AllTaps | None = None
         if PROBED:
-            self.taps = SessionTaps(session, self.recorder.put, self.recorder.fault, wire=wire)
+            self.taps = AllTaps(session, self.recorder.put, self.recorder.fault, wire=wire)
             self.taps.install()
 
     def remove(self) -> None:
@@ -93,7 +95,7 @@ async def greeting_before_start() -> dict[str, Any]:
         "captured": first_samples(taps.recorder),
         "done": done,
         "history": seen,
-        "ends": sorted({call[4] for call in taps.recorder.named("capture")}),
+        "ends": sorted({str(end_of(call)) for call in taps.recorder.named("capture")}),
         "faults": taps.recorder.faults,
     }
 
@@ -159,7 +161,7 @@ async def cancelled_first_capture() -> dict[str, Any]:
         "leaf": leaf.calls,
         "done": done,
         "history": history(session),
-        "ends": [call[4] for call in taps.recorder.named("capture")][:1],
+        "ends": [end_of(call) for call in taps.recorder.named("capture")][:1],
         "faults": taps.recorder.faults,
     }
     taps.remove()
@@ -291,7 +293,7 @@ async def tap_raises() -> dict[str, Any]:
     def put(record: Any) -> None:
         raise RuntimeError("no room")
 
-    taps = SessionTaps(session, put, recorder.fault, wire=False)
+    taps = AllTaps(session, put, recorder.fault, wire=False)
     if PROBED:
         taps.install()
     await session.start(Agent(instructions="scripted"))
@@ -338,7 +340,7 @@ async def sink_raises() -> dict[str, Any]:
     waiting = ProbeAudioOutput(Leaf(gate=asyncio.Event()), recorder.put)
     task = asyncio.create_task(waiting.capture_frame(frame(0)))
     await asyncio.sleep(0)
-    open_end = recorder.records[-1][4]
+    open_end = end_of(recorder.records[-1])
     task.cancel()
     cancelled = False
     try:
@@ -347,7 +349,7 @@ async def sink_raises() -> dict[str, Any]:
         cancelled = True
     return {
         "raised": raised,
-        "ends": [[record[0], record[4], record[6]] for record in recorder.records],
+        "ends": [[record[KIND], *record[FAILURE]] for record in recorder.records],
         "open_end": open_end,
         "cancelled": cancelled,
     }
@@ -451,17 +453,19 @@ async def swapped_mid_session() -> dict[str, Any]:
     from livekit import rtc
 
     class Sourced(Leaf):
-        def __init__(self) -> None:
+        def __init__(self, queue_ms: int) -> None:
             super().__init__()
-            self.source = rtc.AudioSource(RATE, 1, queue_size_ms=200)
+            self.source = rtc.AudioSource(RATE, 1, queue_ms)
 
         async def capture_frame(self, frame: Any) -> None:
             await super().capture_frame(frame)
             await self.source.capture_frame(frame)
 
+    constructor = rtc.AudioSource.__init__
     session = AgentSession()
-    first, second, third = Sourced(), Sourced(), Sourced()
+    first = Sourced(200)
     taps = Taps(session)
+    second, third = Sourced(150), Sourced(250)
     session.output.audio = first
     await session.start(Agent(instructions="scripted"))
     done = [await finished(session.say("one", audio=frames(4)))]
@@ -470,7 +474,7 @@ async def swapped_mid_session() -> dict[str, Any]:
     can_swap = hasattr(session.output, "replace_audio_tail")
     if can_swap:
         session.output.audio = Wrapper(third)
-        fourth = Sourced()
+        fourth = Sourced(350)
         session.output.replace_audio_tail(fourth)
     else:
         fourth = third
@@ -487,10 +491,10 @@ async def swapped_mid_session() -> dict[str, Any]:
         ]
 
     at_once = tapped()
-    pushes = [call[3] for call in taps.recorder.named("push")]
+    pushes = [call[PUSH_SOURCE] for call in taps.recorder.named("push")]
     last_chain = len(fourth.calls)
     # as if the time had passed in which a queue plays out
-    sys.modules["probe.attach"]._PLAYED_OUT_NS = 0  # type: ignore[attr-defined]  # a module
+    sources.PLAYED_OUT_NS = 0  # type: ignore[misc]  # for the test
     done.append(await finished(session.say("four", audio=frames(4, first=30_000))))
     later = tapped()
     await settle()
@@ -508,13 +512,15 @@ async def swapped_mid_session() -> dict[str, Any]:
         "tapped": at_once,
         "tapped_later": later,
         "pushes": pushes,
-        "queue_ms": sorted(
-            {
-                event.queue_ms
-                for event in taps.recorder.named("tapped")
-                if event.boundary == "pushed"
-            }
-        ),
+        "found": [
+            [event.source, event.sink, event.queue_ms]
+            for event in taps.recorder.named("tapped")
+            if event.boundary == "pushed"
+        ],
+        "flushed": [
+            call[MARK_SINK] for call in taps.recorder.named("mark") if call[MARK_NAME] == "flush"
+        ],
+        "constructor": rtc.AudioSource.__init__ is constructor,
         "fourth": last_chain,
         "can_swap": can_swap,
         "left": left,
@@ -630,7 +636,11 @@ async def verdict_kinds() -> dict[str, Any]:
             "done": done,
             "ordered": [event.at_ns for event in called] <= [event.at_ns for event in committed],
             "committed": len(committed),
-            "marks": [call[2] for call in taps.recorder.named("mark") if call[2] == "pause"],
+            "marks": [
+                call[MARK_NAME]
+                for call in taps.recorder.named("mark")
+                if call[MARK_NAME] == "pause"
+            ],
         }
         await settle()
         await session.aclose()
@@ -730,7 +740,7 @@ async def full_queue() -> dict[str, Any]:
     queue: deque[Any] = deque(range(60_000))
     session = AgentSession()
     session.output.audio = Leaf()
-    taps = SessionTaps(session, recorder.put, recorder.fault, queue=queue, wire=False)
+    taps = AllTaps(session, recorder.put, recorder.fault, queue=queue, wire=False)
     taps.install()
     await session.start(Agent(instructions="scripted"))
     await settle()
@@ -775,8 +785,8 @@ async def room_builds_the_sink() -> dict[str, Any]:
     session.output.audio = Wrapper(session.output.audio, "recorder")
     done = await finished(session.say("more", audio=frames(10, first=20_000)))
     await settle(0.3)
-    pushed = sum(call[2].samples_per_channel for call in taps.recorder.named("push"))
-    sources = {
+    pushed = sum(call[PUSH_FRAME].samples_per_channel for call in taps.recorder.named("push"))
+    tapped = {
         (event.boundary, event.source, event.queue_ms)
         for event in taps.recorder.named("tapped")
         if event.boundary == "pushed"
@@ -790,7 +800,7 @@ async def room_builds_the_sink() -> dict[str, Any]:
         "pushed": pushed,
         "chain": [kind for kind in kinds(session.output.audio) if "Probe" not in kind],
         "probes": sum(kind == "ProbeAudioOutput" for kind in kinds(session.output.audio)),
-        "sources": sorted(sources),
+        "sources": sorted(tapped),
         "sent": [[event.rate_hz, event.block_samples] for event in sent],
         "blocks": len(taps.recorder.named("blocks")) > 0,
         "faults": taps.recorder.faults,

@@ -35,7 +35,6 @@ from probe.follow.matchers import VALUE_BYTES, FlowMatcher, Kind, Match, Stretch
 from probe.taps import calls
 from probe.taps.calls import Call
 from probe.trace.events import (
-    CallEnd,
     CaptureEnded,
     Event,
     Faulted,
@@ -440,18 +439,13 @@ class Assembler:
         kept = []
         for capture in self._captures:
             record = capture.record
-            end: CallEnd | None = record[calls.CAPTURE_END]
-            ended_s: float | None = record[calls.CAPTURE_ENDED]
-            ended_ns = None if ended_s is None else _ns(ended_s)
+            end = calls.end_of(record)
+            error, detail = calls.told_of(record)
+            ended_ns = None if end is None else _ns(record[calls.ENDED])
             open_ns = self._now_ns - record[calls.AT]
             if capture.written:
                 if end is not None:
-                    yield CaptureEnded(
-                        ended_ns or self._now_ns,
-                        capture.frame,
-                        end,
-                        record[calls.CAPTURE_ERROR],
-                    )
+                    yield CaptureEnded(ended_ns or self._now_ns, capture.frame, end, error, detail)
                     continue
             elif end is not None or last or open_ns >= OPEN_NS:
                 audio = capture.audio
@@ -465,8 +459,9 @@ class Assembler:
                     record[calls.CAPTURE_SPEECH],
                     end,
                     ended_ns,
-                    record[calls.CAPTURE_ERROR],
+                    error,
                     audio.data_bytes,
+                    detail,
                 )
                 capture.written = True
                 if end is not None:
@@ -477,7 +472,7 @@ class Assembler:
     def _write_marks(self, last: bool) -> Iterator[Event]:
         kept = []
         for record in self._marks:
-            ended = record[calls.MARK_ENDED]
+            ended = record[calls.ENDED]
             if ended is None and not last and self._now_ns - record[calls.AT] < OPEN_NS:
                 kept.append(record)
                 continue
@@ -485,9 +480,10 @@ class Assembler:
                 record[calls.AT],
                 record[calls.MARK_NAME],
                 record[calls.MARK_SPEECH],
-                record[calls.MARK_END] or "returned",
+                calls.end_of(record) or "returned",
                 ended,
-                record[calls.MARK_ERROR],
+                calls.told_of(record)[0],
+                record[calls.MARK_SINK],
             )
         self._marks = kept
 
@@ -502,7 +498,7 @@ class Assembler:
         push = _Push(record, self._pushed, audio)
         self._by_number[push.push] = push
         self._pushes.append(push)
-        if not record[calls.PUSH_ACCEPTED] or source.closed or record[calls.PUSH_END] == "raised":
+        if not record[calls.PUSH_OPEN] or source.closed or calls.end_of(record) == "raised":
             self._refuse(push)
         elif self._may_be_refused(source, push):
             self._doubtful.append(push)
@@ -514,7 +510,7 @@ class Assembler:
             audio.data = b""
 
     def _may_be_refused(self, source: _Source, push: _Push) -> bool:
-        if push.record[calls.PUSH_END] is not None:
+        if push.record[calls.ENDED] is not None:
             return False
         audio = push.audio
         if source.rate_hz not in (None, audio.rate_hz):
@@ -524,16 +520,16 @@ class Assembler:
         return any(
             other is not push
             and other.record[calls.PUSH_SOURCE] == source.number
-            and other.record[calls.PUSH_END] is None
+            and other.record[calls.ENDED] is None
             and not other.refused
             for other in self._pushes
         )
 
     def _settle_doubtful(self) -> None:
         """Admit or refuse the pushes whose end decided it, in their order."""
-        while self._doubtful and self._doubtful[0].record[calls.PUSH_END] is not None:
+        while self._doubtful and self._doubtful[0].record[calls.ENDED] is not None:
             push = self._doubtful.pop(0)
-            if push.record[calls.PUSH_END] == "raised" or not push.record[calls.PUSH_ACCEPTED]:
+            if calls.end_of(push.record) == "raised" or not push.record[calls.PUSH_OPEN]:
                 self._refuse(push)
             else:
                 self._admit(push)
@@ -579,7 +575,7 @@ class Assembler:
         record = push.record
         source = self._source(record[calls.PUSH_SOURCE])
         matcher = source.matcher
-        if record[calls.PUSH_END] != "raised":
+        if calls.end_of(record) != "raised":
             if matcher is not None:
                 self._tell_end(matcher, push)
             return
@@ -599,8 +595,8 @@ class Assembler:
         self._take_back(push)
 
     def _tell_end(self, matcher: WireMatcher, push: _Push) -> None:
-        ended_ns = push.record[calls.PUSH_ENDED] or self._now_ns
-        matcher.push_ended(push.push, ended_ns, returned=push.record[calls.PUSH_END] == "returned")
+        ended_ns = push.record[calls.ENDED] or self._now_ns
+        matcher.push_ended(push.push, ended_ns, returned=calls.end_of(push.record) == "returned")
 
     def _assign(self, matches: Iterable[Match]) -> None:
         for match in matches:
@@ -633,7 +629,8 @@ class Assembler:
 
     def _write_push(self, push: _Push, last: bool) -> Iterator[Event]:
         record = push.record
-        end: CallEnd | None = record[calls.PUSH_END]
+        end = calls.end_of(record)
+        error, detail = calls.told_of(record)
         if end is not None:
             self._note_end(push)
         if not push.written:
@@ -650,9 +647,8 @@ class Assembler:
             push.closed = end is not None
             push.matched = push.match is not None
         elif end is not None and not push.closed:
-            ended_ns = record[calls.PUSH_ENDED] or self._now_ns
-            error = record[calls.PUSH_ERROR]
-            yield PushEnded(ended_ns, push.push, end, error, not push.refused)
+            accepted = not push.refused
+            yield PushEnded(record[calls.ENDED], push.push, end, error, accepted, detail)
             push.closed = True
         if push.match is not None and not push.matched:
             yield PushMatched(
@@ -667,6 +663,7 @@ class Assembler:
         record = push.record
         match = push.match
         audio = push.audio
+        error, detail = calls.told_of(record)
         return FramePushed(
             record[calls.AT],
             push.push,
@@ -678,9 +675,10 @@ class Assembler:
             not push.refused,
             None if match is None else self._captured_parts(push, match),
             0 if match is None else match.ambiguous_values // audio.channels,
-            record[calls.PUSH_END],
-            record[calls.PUSH_ENDED],
-            record[calls.PUSH_ERROR],
+            calls.end_of(record),
+            record[calls.ENDED],
+            error,
+            detail=detail,
         )
 
     # --- the source's queue -------------------------------------------------------------------
@@ -691,19 +689,20 @@ class Assembler:
         self._settle_doubtful()
         if source.matcher is None:
             # Only a push still under way can outlive the clear.
-            while source.early and source.early[0][0].record[calls.PUSH_END] is not None:
+            while source.early and source.early[0][0].record[calls.ENDED] is not None:
                 source.early.pop(0)
         else:
-            source.matcher.clear(record[calls.AT], record[calls.CLEAR_ENDED])
+            source.matcher.clear(record[calls.AT], record[calls.ENDED])
 
     def _write_clears(self, source: _Source, last: bool) -> Iterator[Event]:
         kept = []
         for record in source.clears:
-            ended = record[calls.CLEAR_ENDED]
+            ended = record[calls.ENDED]
             if ended is None and not last and self._now_ns - record[calls.AT] < OPEN_NS:
                 kept.append(record)
                 continue
-            yield QueueCleared(record[calls.AT], source.number, ended, record[calls.CLEAR_ERROR])
+            error, _ = calls.told_of(record)
+            yield QueueCleared(record[calls.AT], source.number, ended, error)
         source.clears = kept
 
     # --- sent ---------------------------------------------------------------------------------
@@ -780,7 +779,7 @@ class Assembler:
 
     def _note_ends(self) -> None:
         for push in self._pushes:
-            if push.record[calls.PUSH_END] is not None:
+            if push.record[calls.ENDED] is not None:
                 self._note_end(push)
 
     def _note_end(self, push: _Push) -> None:

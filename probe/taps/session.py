@@ -130,11 +130,6 @@ class SessionTap:
 
         return heard
 
-    def _speech(self) -> str | None:
-        activity = self._speaking._activity
-        handle = None if activity is None else activity._current_speech
-        return None if handle is None else str(handle._id)
-
     # -- speeches --
 
     def _speech_created(self, event: Any, at_ns: int) -> None:
@@ -185,7 +180,7 @@ class SessionTap:
             OverlapJudged(
                 at_ns,
                 bool(event.is_interruption),
-                self._speech(),
+                compat.speech_of(self._speaking),
                 _stamp(event) if stamp is None else stamp,
                 getattr(event, "overlap_started_at", None),
                 getattr(event, "probability", None),
@@ -207,7 +202,7 @@ class SessionTap:
                 str(role),
                 len(text),
                 bool(getattr(item, "interrupted", False)),
-                self._speech() if role == "assistant" else None,
+                compat.speech_of(self._speaking) if role == "assistant" else None,
             )
         )
 

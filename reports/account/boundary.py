@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from probe.trace.reader import Trace
+from reports.results import Unseen
 
 __all__ = [
     "BOUNDARIES",
@@ -18,7 +19,6 @@ __all__ = [
     "RESOLUTION_NS",
     "SENT",
     "SLACK_NS",
-    "Blindness",
     "Boundary",
 ]
 
@@ -37,12 +37,7 @@ SLACK_NS: Final = 20_000_000
 LONGEST_SILENCE_NS: Final = 100_000_000
 """How long old releases put out nothing when they begin to run dry, or stamp a block late."""
 
-Blindness = Literal["bounded", "unread", "under-way", "resampled", "changed", "buffer-reused"]
-"""Why it can't be told what of a speech crossed a boundary: the file had reached its bound; audio
-went where nobody read; it was inside already when the probe came; or the sink resamples, changes
-the audio or uses one buffer again, so that nothing shows which speech a pushed sample is of."""
-
-_OWNERLESS: Final[tuple[Blindness, ...]] = ("resampled", "changed", "buffer-reused")
+_OWNERLESS: Final[tuple[Unseen, ...]] = ("resampled", "changed", "buffer-reused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +54,7 @@ class Boundary:
     """How exact instants are where the trace does not say."""
     gap_ns: int
     """Longest step in time inside one stretch of what crossed."""
-    blinded_by: tuple[Blindness, ...]
+    unseen_by: tuple[Unseen, ...]
     """What makes it unseen, beside not being tapped; the first that holds is the reason."""
     rows: Callable[[Trace], Sized]
     """The columns of a trace in which it is counted."""
@@ -72,7 +67,7 @@ CAPTURED: Final = Boundary(
     balanced=True,
     resolution_ns=0,
     gap_ns=FOREVER,
-    blinded_by=("bounded",),
+    unseen_by=("bounded",),
     rows=lambda trace: trace.captured,
 )
 PUSHED: Final = Boundary(
@@ -82,7 +77,7 @@ PUSHED: Final = Boundary(
     balanced=True,
     resolution_ns=0,
     gap_ns=FOREVER,
-    blinded_by=("bounded", *_OWNERLESS),
+    unseen_by=("bounded", *_OWNERLESS),
     rows=lambda trace: trace.pushed,
 )
 SENT: Final = Boundary(
@@ -92,7 +87,7 @@ SENT: Final = Boundary(
     balanced=True,
     resolution_ns=RESOLUTION_NS,
     gap_ns=GAP_NS,
-    blinded_by=("bounded", "under-way", "unread", *_OWNERLESS),
+    unseen_by=("bounded", "under-way", "unread", *_OWNERLESS),
     rows=lambda trace: trace.sent,
 )
 BOUNDARIES: Final = (CAPTURED, PUSHED, SENT)

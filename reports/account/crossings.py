@@ -17,7 +17,6 @@ from reports.account.boundary import (
     FOREVER,
     PUSHED,
     SENT,
-    Blindness,
     Boundary,
 )
 from reports.account.ledger import Ledger
@@ -25,8 +24,8 @@ from reports.account.losses import CAUSES, UNNAMED
 from reports.account.samples import Samples, encoded
 from reports.account.stretches import Bools, Ints, grouped
 from reports.account.wire import CLEARED, UNSEEN, Parts
-from reports.results import Leak, Span
-from reports.units import samples_ms, time_ms
+from reports.results import Leak, Span, Unseen
+from reports.units import one_rate
 
 __all__ = ["Audio", "Crossed"]
 
@@ -95,8 +94,8 @@ class Crossed:
         return Leak(
             frames=len(np.unique(self.frame)),
             samples=self.samples,
-            ms=samples_ms(self.samples, self.rates),
-            spans=tuple(Span(time_ms(a), time_ms(b), start, stop) for a, b, start, stop in spans),
+            rate_hz=one_rate(self.rates),
+            spans=tuple(Span(*span) for span in spans),
         )
 
 
@@ -209,14 +208,14 @@ class Audio:
 
     def unseen(
         self, boundary: Boundary, speech: str, since_ns: int, until_ns: int = FOREVER
-    ) -> Blindness | None:
+    ) -> Unseen | None:
         """Why it is not known what of a speech crossed a boundary between two instants.
 
         ``None``: it is known. As soon as any of it may have crossed where nobody looked, it is not.
         """
         if boundary.name not in self.ledger.tapped:
             return "unread"
-        found: set[Blindness] = {
+        found: set[Unseen] = {
             reason
             for row in self.segments_of.get(speech, ())
             if (reason := self.ledger.unjoined(row)) is not None and reason != "channels"
@@ -229,7 +228,7 @@ class Audio:
             found.add("under-way")
         if self._may_have_left_unread(speech, since_ns, until_ns):
             found.add("unread")
-        return next((reason for reason in boundary.blinded_by if reason in found), None)
+        return next((reason for reason in boundary.unseen_by if reason in found), None)
 
     def _may_have_left_unread(self, speech: str, since_ns: int, until_ns: int) -> bool:
         parts, rows = self.ledger.parts, self.parts(speech)

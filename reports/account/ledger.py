@@ -23,12 +23,13 @@ from reports.account.claims import Claims, assign_claims
 from reports.account.facts import Facts, gather
 from reports.account.issues import Issue
 from reports.account.losses import UNNAMED, Lost, losses_of
-from reports.account.origins import UNJOINED, Unjoined, find_origins, unjoined_segments
+from reports.account.origins import UNJOINED, find_origins, unjoined_segments
 from reports.account.segments import Segments, find_segments
 from reports.account.sink_fates import Unpushed, find_unpushed
 from reports.account.source_fates import Remains, find_remains
 from reports.account.stretches import Bools, Ints, column, counted, grouped, summed
 from reports.account.wire import CLEARED, QUEUED, SENT_ON, UNSEEN, Parts, send
+from reports.results import Unjoined
 
 __all__ = ["Ledger", "SegmentSums", "balance"]
 
@@ -60,6 +61,8 @@ class SegmentSums:
     held: Ints
     cleared: Ints
     queued: Ints
+    arrived: Ints
+    """Captured and sent: what was sent without what the sink had added."""
     lost: Ints
     """Captured and dropped or cleared: never sent."""
     lost_at_least: Ints
@@ -280,6 +283,7 @@ def _sums(
         held=missing(unpushed.held),
         cleared=sum_of(parts.fate == CLEARED),
         queued=sum_of(parts.fate == QUEUED),
+        arrived=sum_of(sent & joined),
         lost=np.where(unjoined == 0, dropped + cleared, 0),
         lost_at_least=np.where(
             unjoined == 0, np.maximum(missing(~unpushed.held) + cleared - strange, 0), 0

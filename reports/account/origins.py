@@ -9,7 +9,7 @@ audio beyond recognition, are owned by time: by the segment whose first frame ca
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -29,14 +29,9 @@ from reports.account.stretches import (
     split,
     steps_back,
 )
+from reports.results import Unjoined
 
-__all__ = ["UNJOINED", "Pieces", "Unjoined", "find_origins", "unjoined_segments"]
-
-Unjoined = Literal["resampled", "changed", "buffer-reused", "channels"]
-"""Why captured and pushed samples can't be held against each other: the sink resamples, or changes
-the channels, and its audio was not followed; it changes the audio beyond recognition; it hands on
-one buffer again and again; or the audio was followed into another number of channels, where a
-sample is no longer one sample."""
+__all__ = ["UNJOINED", "Pieces", "find_origins", "unjoined_segments"]
 
 UNJOINED: Final[tuple[Unjoined | None, ...]] = (
     None,
