@@ -87,7 +87,7 @@ SENT: Final = Boundary(
     balanced=True,
     resolution_ns=RESOLUTION_NS,
     gap_ns=GAP_NS,
-    unseen_by=("bounded", "under-way", "unread", *_OWNERLESS),
+    unseen_by=("bounded", "under-way", "source-unread", *_OWNERLESS),
     rows=lambda trace: trace.sent,
 )
 BOUNDARIES: Final = (CAPTURED, PUSHED, SENT)

@@ -227,7 +227,7 @@ class Audio:
             # Pushed before the probe came: how much of it is known, but not of what.
             found.add("under-way")
         if self._may_have_left_unread(speech, since_ns, until_ns):
-            found.add("unread")
+            found.add("source-unread")
         return next((reason for reason in boundary.unseen_by if reason in found), None)
 
     def _may_have_left_unread(self, speech: str, since_ns: int, until_ns: int) -> bool:
