@@ -131,7 +131,7 @@ def test_a_pause_after_the_last_frame_comes_too_late_to_stop_it(
     analysis = analyze(trace)
     assert analysis.balanced is True
     (barge_in,) = analysis.barge_ins
-    assert barge_in.verdict_ms is None
+    assert barge_in.verdict_ns is None
     reply = analysis.segments[0]
     assert reply.swallowed_samples == 0
     assert reply.captured is not None
