@@ -19,9 +19,11 @@ from typing import Any
 from livekit.agents import llm
 
 import probe
+from probe.scenarios.axes import Axes
 from probe.scenarios.call import Call
-from probe.scenarios.catalogue import CATALOGUE, Axes, RealtimeOptions, Scenario
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.realtime import ScriptedModel
+from probe.scenarios.scenario import RealtimeOptions, Scenario
 from probe.scenarios.sinks import Signals
 from probe.scenarios.voice import Voice
 

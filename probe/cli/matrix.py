@@ -30,7 +30,7 @@ from probe.errors import TraceError, UsageError
 from probe.sweep import INSTALLED, Build, Call, Done, Journal, Plan, plan, run
 
 if TYPE_CHECKING:
-    from probe.scenarios.catalogue import Scenario
+    from probe.scenarios.scenario import Scenario
     from reports import Analysis
     from reports.compare import RunResult
     from reports.findings import Settings

@@ -19,14 +19,12 @@ from livekit.agents.voice.io import AudioOutput
 
 from probe.errors import ScenarioError
 from probe.scenarios import releases
-from probe.scenarios.catalogue import (
+from probe.scenarios.axes import (
     AFTER_LAST_FRAME,
     BEFORE_FIRST_FRAME,
     CONTROL_MS,
     FIRST_FRAME,
     SOURCE_RATE_HZ,
-    Scenario,
-    Step,
 )
 from probe.scenarios.models import (
     MIC_FRAME_MS,
@@ -36,6 +34,8 @@ from probe.scenarios.models import (
     ScriptedVAD,
 )
 from probe.scenarios.realtime import RealtimeAgent, Response, ScriptedModel
+from probe.scenarios.scenario import Scenario
+from probe.scenarios.script import Step
 from probe.scenarios.sinks import (
     Counts,
     Driven,

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import probe
 from probe.errors import ProbeError, ScenarioError
-from probe.scenarios.catalogue import Scenario
-from probe.scenarios.files import from_document, to_document
+from probe.scenarios.document import from_document, to_document
 from probe.scenarios.releases import require_livekit
+from probe.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from probe.scenarios.call import ModelFactory
@@ -341,7 +341,7 @@ def serve(specification: dict[str, Any]) -> None:
 
     try:
         require_livekit()
-        scenario = from_document(specification["scenario"], where="specification")
+        scenario = from_document(specification["scenario"])
         with _logged_beside_the_trace() as log_into:
 
             def started(path: Path) -> None:
