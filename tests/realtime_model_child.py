@@ -190,7 +190,7 @@ async def calls(names: list[str]) -> dict[str, Any]:
 
 def _told(call: Call) -> list[Any]:
     # How far a message was played is another amount every time.
-    return [told[:2] if told[0] == "truncate" else told for told in call._server.calls]
+    return [told[:2] if told[0] == "truncate" else told for told in call.stage.server.calls]
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ from probe.scenarios import CATALOGUE, Axes, Scenario, SessionOptions, Step, loa
 from probe.scenarios.catalogue import found_in
 from probe.scenarios.document import from_document, to_document
 from probe.scenarios.scenario import RealtimeOptions
-from probe.scenarios.script import steps
+from probe.scenarios.script import STEPS, steps
 
 PROMISED = (
     "barge-in",
@@ -244,6 +244,13 @@ def test_what_steps_and_options_imply_is_required(scenario: Scenario) -> None:
     assert ("interruption-model" in scenario.required) == judged
     paused = any(step.do == "await-paused" for step in scenario.steps)
     assert ("pause" in scenario.required) == paused
+
+
+def test_there_is_an_act_for_every_step() -> None:
+    pytest.importorskip("livekit.agents", reason="livekit-agents is not installed")
+    from probe.scenarios.acts import ACTS
+
+    assert {*ACTS} == {*STEPS}
 
 
 def test_describing_a_call_does_not_load_livekit() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -55,9 +55,7 @@ class Made:
         """The same, as it is compared."""
         from reports.compare import RunResult
 
-        cell = self.call.cell
-        header = {"scenario": cell.scenario.name, **asdict(cell.axes)}
-        return RunResult(header, self.analysis, self.error)
+        return RunResult(self.call.cell.scenario.header, self.analysis, self.error)
 
 
 def planned(

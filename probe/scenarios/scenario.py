@@ -7,8 +7,8 @@ becomes of the reply; nothing in here knows livekit.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal, get_args
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final, Literal, get_args
 
 from probe.errors import ScenarioError
 from probe.scenarios.axes import BEFORE_FIRST_FRAME, PLACES, Axes, Place, check_one_of, check_range
@@ -135,6 +135,17 @@ class Scenario:
         if self.realtime is not None:
             required.add("realtime")
         return frozenset(required)
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What a trace of it says about itself."""
+        return {"scenario": self.name, **asdict(self.axes)}
+
+    @property
+    def reply_takes_ms(self) -> int:
+        """How long a reply takes: one that is generated more slowly than it plays takes longer."""
+        speed = 1.0 if self.realtime is None else min(self.realtime.speed, 1.0)
+        return int(self.axes.reply_ms / speed)
 
     @property
     def script(self) -> tuple[Step, ...]:
