@@ -269,7 +269,9 @@ async def await_created(stage: Stage, step: Step) -> None:
         response = stage.response
         return response is not None and len(response.created) >= number
 
-    await stage.until(created, f"message {number} to exist on the server", stage.scenario.reply_takes_ms)
+    await stage.until(
+        created, f"message {number} to exist on the server", stage.scenario.reply_takes_ms
+    )
 
 
 @_step
@@ -294,7 +296,9 @@ async def detect(stage: Stage, step: Step) -> None:
         return
     due = stage.before_reply.finishes + step.message
     reported = stage.counts.at_finish(due, report)
-    await stage.until(reported.is_set, "the message to have been played", stage.scenario.reply_takes_ms)
+    await stage.until(
+        reported.is_set, "the message to have been played", stage.scenario.reply_takes_ms
+    )
 
 
 @_step
