@@ -2,7 +2,7 @@
 
 Runs on the recorder's thread, the only one that reads frames. Calls become events once they have
 ended or have run for 150 ms; what was captured is followed to what was pushed, and what was pushed
-to what was sent (`probe.follow.matchers`), and positions are given out.
+to what was sent (`probe.follow`), and positions are given out.
 
 Positions
     ``start_sample`` counts what frames say of themselves: samples per channel. Captured frames
@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
-from probe.follow.matchers import VALUE_BYTES, FlowMatcher, Kind, Match, Stretch, WireMatcher
+from probe.follow import VALUE_BYTES, FlowMatcher, Kind, Match, Stretch, WireMatcher
 from probe.taps import calls
 from probe.taps.calls import Call
 from probe.trace.events import (
