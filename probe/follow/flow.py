@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
+from probe.follow.habits import find_scaled, too_quiet
 from probe.follow.jumps import Part, candidates, choose, place
 from probe.follow.store import VALUE_BYTES, is_constant, trailing_run
 from probe.follow.upstream import TELLING_VALUES, Chunk, Held, Upstream
+from probe.trace.events import SinkHabit
 
 __all__ = ["FlowMatcher", "Match"]
 
@@ -19,6 +21,22 @@ class Match:
     key: Hashable
     parts: list[Part]
     ambiguous_values: int
+    added_values: int = 0
+    """Of the parts never seen upstream: silence or a repeat that the sink put in."""
+    habit: SinkHabit | None = None
+    """What the sink does to the audio, where the parts rest on that."""
+    skipped: tuple[tuple[int, int], ...] = ()
+    """Silence upstream, ``(position, values)``, that was passed over in front of these parts."""
+
+
+@dataclass(slots=True)
+class _Placed:
+    """Where one piece of what contradicts belongs."""
+
+    parts: list[Part]
+    doubtful: bool = False
+    added: int = 0
+    habit: SinkHabit | None = None
 
 
 class FlowMatcher:
@@ -37,6 +55,7 @@ class FlowMatcher:
         self._held = Held()
         self._floating = False
         self._flat = False  # whether what contradicts is one value over and over
+        self._habit: SinkHabit | None = None  # what was done to the last chunk that could tell
 
     @property
     def end(self) -> int:
@@ -92,6 +111,8 @@ class FlowMatcher:
         held.add(Chunk(key, values, self._store.end), data)
         if self._floating:
             return self._resolve(last=False)
+        if self._habit is not None and (constant or not self._store.matches(self.expected, data)):
+            return self._settle_in_pieces()
         if self._store.matches(self.expected, data):
             # What the clear dropped, or the same captured again after it.
             undecided = upstream.fence is not None and self._store.matches(
@@ -168,42 +189,154 @@ class FlowMatcher:
         held, floor = self._held, self.expected
         parts: list[Part] = [(self._start, held.fixed)] if held.fixed else []
         doubts = [(held.fixed - held.idle_values(self._store, self.expected), held.fixed)]
+        added: list[tuple[int, int]] = []
+        habits: list[tuple[int, SinkHabit]] = []
         for piece in held.contradicting():
-            placed = place(self._upstream, piece, floor)
+            placed = self._placed(piece, floor)
             count = sum(values for _, values in parts)
-            if is_constant(piece) and placed[0][0] is not None:
-                doubts.append((count, count + len(piece) // VALUE_BYTES))
-            parts += placed
-            reached = [start + values for start, values in placed if start is not None]
+            stop = count + len(piece) // VALUE_BYTES
+            if placed.doubtful:
+                doubts.append((count, stop))
+            if placed.added:
+                added.append((stop - placed.added, stop))
+            if placed.habit is not None:
+                habits.append((count, placed.habit))
+            parts += placed.parts
+            reached = [start + values for start, values in placed.parts if start is not None]
             floor = reached[-1] if reached else floor
-        return self._settle(parts, *doubts)
+        return self._settle(parts, *doubts, added=added, habits=habits)
 
-    def _settle(self, parts: list[Part], *doubts: tuple[int, int]) -> list[Match]:
-        """Hand out the parts to the held chunks and go on behind the last place found."""
+    def _placed(self, piece: bytes, floor: int) -> _Placed:
+        """Where a piece belongs: as it is, as what the sink makes of audio, or nowhere."""
+        if is_constant(piece):
+            return self._placed_constant(piece, floor)
+        values = len(piece) // VALUE_BYTES
+        if self._habit in ("gain", "noise"):
+            scaled = self._scaled(piece, floor)
+            if scaled is not None:
+                return scaled
+        parts = place(self._upstream, piece, floor)
+        strange = sum(count for position, count in parts if position is None)
+        if not strange:
+            self._habit = None
+            return _Placed(parts)
+        if strange == values:
+            scaled = self._scaled(piece, floor)
+            if scaled is not None:
+                return scaled
+        if self._is_added(piece, parts):
+            self._habit = None
+            return _Placed(parts, added=strange, habit="added")
+        # Before anything was captured nothing can have been changed.
+        if strange < values or not self._store.end:
+            return _Placed(parts)
+        self._habit = "changed"
+        return _Placed(parts, habit="changed")
+
+    def _placed_constant(self, piece: bytes, floor: int) -> _Placed:
+        """Silence, or a tone of one value: it goes on, or the sink put it in."""
+        values = len(piece) // VALUE_BYTES
+        if self._habit == "changed":
+            return _Placed([(None, values)], habit="changed")
+        parts = place(self._upstream, piece, floor)
+        if parts[0][0] is not None:
+            return _Placed(parts, doubtful=True)
+        silent = not any(piece)
+        if silent and self._habit == "gain" and floor + values <= self._store.end:
+            return _Placed([(floor, values)], doubtful=True, habit="gain")  # faded out
+        if silent and self._store.end:
+            return _Placed(parts, added=values, habit="added")
+        return _Placed(parts)
+
+    def _scaled(self, piece: bytes, floor: int) -> _Placed | None:
+        values = len(piece) // VALUE_BYTES
+        found = find_scaled(self._upstream, piece, floor)
+        if found is not None:
+            position, how = found
+            self._habit = how.habit
+            return _Placed([(position, values)], habit=how.habit)
+        if self._habit is not None and too_quiet(piece) and floor + values <= self._store.end:
+            return _Placed([(floor, values)], doubtful=True, habit=self._habit)
+        return None
+
+    def _is_added(self, piece: bytes, parts: list[Part]) -> bool:
+        """Whether all that was never captured is silence, or was handed on before."""
+        begun = 0
+        for position, values in parts:
+            data = piece[begun * VALUE_BYTES : (begun + values) * VALUE_BYTES]
+            begun += values
+            if position is not None or not any(data):
+                continue
+            again = None
+            if values >= TELLING_VALUES and not is_constant(data):
+                again = self._upstream.search(data, self._store.base)
+            if again is None or again + values > self.expected:
+                return False
+        return bool(self._store.end)
+
+    def _settle(
+        self,
+        parts: list[Part],
+        *doubts: tuple[int, int],
+        added: Sequence[tuple[int, int]] = (),
+        habits: Sequence[tuple[int, SinkHabit]] = (),
+    ) -> list[Match]:
+        """Hand out the parts to the held chunks and go on behind the last place found.
+
+        Args:
+            parts: of the held values, in order.
+            doubts: stretches of the held values whose place is in doubt.
+            added: stretches whose parts without a place the sink put in.
+            habits: what was done to the held values from one of them on, to the end of its chunk.
+        """
         matches = []
         queue = [part for part in parts if part[1]]
         index = taken = begun = 0
+        reached = self._start
         for chunk in self._held.chunks:
             own: list[Part] = []
             missing = chunk.values
+            skipped: list[tuple[int, int]] = []
             while missing:
                 position, values = queue[index]
                 count = min(values - taken, missing)
+                if position is not None:
+                    if not taken and self._is_skipped(reached, position):
+                        skipped.append((reached, position - reached))
+                    reached = position + taken + count
                 own.append((None if position is None else position + taken, count))
                 missing -= count
                 taken += count
                 if taken == values:
                     index, taken = index + 1, 0
             stop = begun + chunk.values
-            doubtful = sum(max(min(to, stop) - max(since, begun), 0) for since, to in doubts)
-            matches.append(Match(chunk.key, own, doubtful))
+            matches.append(
+                Match(
+                    chunk.key,
+                    own,
+                    _within(doubts, begun, stop),
+                    min(_within(added, begun, stop), sum(n for at, n in own if at is None)),
+                    next((habit for at, habit in habits if begun <= at < stop), None),
+                    tuple(skipped),
+                )
+            )
             begun = stop
-        reached = [position + values for position, values in queue if position is not None]
-        if reached:
+        if any(position is not None for position, _ in queue):
             if self._floating:
                 self._upstream.refill(whole=True)
-            self._start = reached[-1]
+            self._start = reached
         self._floating = self._flat = False
         self._held.clear()
         self._upstream.tidy(self._start)
         return matches
+
+    def _is_skipped(self, start: int, stop: int) -> bool:
+        """Whether what was passed over is silence, and no clear had it dropped."""
+        fence = self._upstream.fence
+        if not self._store.base <= start < stop or (fence is not None and stop >= fence):
+            return False
+        return self._store.is_silent(start, stop)
+
+
+def _within(stretches: Sequence[tuple[int, int]], start: int, stop: int) -> int:
+    return sum(max(min(to, stop) - max(since, start), 0) for since, to in stretches)

@@ -93,6 +93,10 @@ class SampleStore:
             offset += 1
         return None
 
+    def is_silent(self, start: int, stop: int) -> bool:
+        """Whether all values from one position to another are zero."""
+        return not any(self.head(start, stop - start))
+
     def head(self, position: int, values: int) -> bytes:
         """Up to ``values`` values from ``position`` on."""
         offset = max(position - self._base, 0) * VALUE_BYTES
