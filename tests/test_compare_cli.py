@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import probe.builds
-import probe.cli.sweep
+import probe.cli.matrix
 from probe.builds import BuildFailed
 from probe.cli.main import _Terminated, main
 from probe.errors import ScenarioError
@@ -297,7 +297,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Staged]:
     ) -> Staged:
         call = Staged(made)
         monkeypatch.setattr(probe.builds, "make_all", lambda *_: tuple(found))
-        monkeypatch.setattr(probe.cli.sweep, "run", partial(run, call=call))
+        monkeypatch.setattr(probe.cli.matrix, "run", partial(run, call=call))
         return call
 
     return stage

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -18,8 +18,7 @@ from filelock import FileLock, Timeout
 
 from probe.errors import ProbeError, UsageError
 from probe.scenarios.files import to_document
-from probe.scenarios.runner import run_in_child
-from probe.sweep import Build, Call, Done, RunsCall, run
+from probe.sweep.cells import Build, Call
 
 __all__ = ["Journal", "identity", "opened"]
 
@@ -57,24 +56,12 @@ class Journal:
         path = None if name is None else self._folder / name
         return path if path is not None and path.is_file() else None
 
-    def run(
-        self, todo: Sequence[Call], *, jobs: int = 1, call: RunsCall = run_in_child
-    ) -> Generator[Done, None, None]:
-        """Calls as `probe.sweep.run` makes them; those made before come first, in no time."""
-        left = []
-        for one in todo:
-            trace = self.trace(one)
-            if trace is None:
-                left.append(one)
-            else:
-                yield Done(one, trace, "", 0.0)
-        with closing(run(left, self._folder, jobs=jobs, call=call)) as results:
-            for done in results:
-                if done.trace is not None:
-                    self._keep(done.call, done.trace)
-                yield done
+    def keep(self, call: Call, trace: Path) -> None:
+        """Puts a call that was made into it, with what it left.
 
-    def _keep(self, call: Call, trace: Path) -> None:
+        Raises:
+            ProbeError: it can't be written to.
+        """
         place = trace.resolve()
         with contextlib.suppress(ValueError):
             place = place.relative_to(self._folder.resolve())

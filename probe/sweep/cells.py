@@ -1,28 +1,20 @@
-"""A part of the matrix of scripted calls: planned, then run in child processes.
-
-The engine of `sinkprobe sweep`. It plans and runs; what the traces say is for whoever asks for them
-(`reports.compare.runs` puts the runs of one cell together).
-"""
+"""What there is to call: a scenario at certain axes, on a build, for the so-and-so-many-th time."""
 
 from __future__ import annotations
 
 import re
 import sys
-import threading
-import time
-from collections.abc import Generator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from hashlib import sha256
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Literal
 
-from probe.errors import ProbeError, ScenarioError
+from probe.errors import ScenarioError
 from probe.scenarios.catalogue import Axes, Scenario
-from probe.scenarios.runner import Outcome, run_in_child
 
-__all__ = ["INSTALLED", "Build", "Call", "Cell", "Done", "LeftOut", "Plan", "calls", "plan", "run"]
+__all__ = ["INSTALLED", "Build", "Call", "Cell", "LeftOut", "Plan", "calls", "plan", "varied"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +52,7 @@ class Build:
         """What runs a call on it; ``None``: `probe.scenarios` under its interpreter."""
         if self.runtime == "python" or self.home is None:
             return None
-        script = Path(__file__).with_name("node") / "run.mjs"
+        script = Path(__file__).parents[1] / "node" / "run.mjs"
         return ["node", str(script), "--home", str(self.home), "--json-spec", "-"]
 
 
@@ -116,38 +108,12 @@ class Call:
     """From 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A call that came to its end, or did not."""
-
-    call: Call
-    trace: Path | None
-    """``None``: there is an error."""
-    error: str
-    seconds: float
-    """Wall clock, the process's start and end included."""
-
-
-class RunsCall(Protocol):
-    """What makes one call; `run_in_child`."""
-
-    def __call__(
-        self,
-        scenario: Scenario,
-        directory: Path,
-        *,
-        python: str,
-        command: Sequence[str] | None,
-        stop: threading.Event,
-    ) -> Outcome: ...
-
-
 def plan(
     scenarios: Sequence[Scenario],
     axes: Mapping[str, Sequence[Any]],
     builds: Sequence[Build] = (INSTALLED,),
 ) -> Plan:
-    """Every combination of scenarios and axes once, by build and scenario.
+    """Every combination of scenarios and axes once, on one build after the other.
 
     Args:
         scenarios: with their axes where they stand by default.
@@ -160,20 +126,27 @@ def plan(
     """
     cells: dict[Cell, None] = {}
     left_out: dict[tuple[str, str], LeftOut] = {}
-    for build, scenario in product(builds, scenarios):
+    for scenario in scenarios:
         lands = any(step.do == "land" for step in scenario.steps)
         names = [name for name in axes if name != "at" or lands]
         for values in product(*(axes[name] for name in names)):
             given = dict(zip(names, values, strict=True))
             try:
-                cells.setdefault(Cell(_with(scenario, given), build))
+                one = varied(scenario, given)
             except ScenarioError as error:
                 told = LeftOut(scenario.name, given, str(error))
                 left_out.setdefault((scenario.name, str(error)), told)
+            else:
+                cells.update(dict.fromkeys(Cell(one, build) for build in builds))
     return Plan(tuple(cells), tuple(left_out.values()))
 
 
-def _with(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
+def varied(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
+    """The scenario with the axes given, by name; see `plan` for the place of the barge-in.
+
+    Raises:
+        ScenarioError: there is no such call.
+    """
     place, length = scenario.axes.at, given.get("reply_ms")
     if "at" not in given and length is not None and isinstance(place, int) and place >= length:
         given = {**given, "at": length // 2}
@@ -183,67 +156,10 @@ def _with(scenario: Scenario, given: Mapping[str, Any]) -> Scenario:
 def calls(cells: Sequence[Cell], runs: int) -> list[Call]:
     """All calls of a sweep: one run of every cell, then the next.
 
-    So a machine that slows down, or a sweep that is broken off, touches all cells alike.
+    So a machine that slows down, or a sweep that is broken off, touches all cells alike, and as
+    cells are planned every call goes through all builds in turn.
     """
     return [Call(cell, number) for number in range(1, runs + 1) for cell in cells]
-
-
-def run(
-    todo: Sequence[Call],
-    directory: Path,
-    *,
-    jobs: int = 1,
-    call: RunsCall = run_in_child,
-) -> Generator[Done, None, None]:
-    """Makes the calls, and tells of each as it ends, in the order they end.
-
-    A call that fails is told as such; the others go on. Closed or interrupted, it ends the calls
-    under way, which takes a moment, and forgets them.
-
-    Args:
-        todo: what to run, in this order.
-        directory: where traces and logs go, each cell's in its own folder.
-        jobs: how many calls run at a time.
-        call: what makes a call.
-    """
-    stop = threading.Event()
-    waiting = iter(todo)
-    under_way: set[Future[Done]] = set()
-    with ThreadPoolExecutor(jobs, thread_name_prefix="sweep") as pool:
-        try:
-            while True:
-                for one in waiting:
-                    under_way.add(pool.submit(_make, one, directory, call, stop))
-                    if len(under_way) >= jobs:
-                        break
-                if not under_way:
-                    return
-                ended, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    yield future.result()
-        finally:
-            stop.set()
-
-
-def _make(one: Call, directory: Path, call: RunsCall, stop: threading.Event) -> Done:
-    begun = time.monotonic()
-    trace: Path | None = None
-    error = ""
-    try:
-        scenario, build = one.cell.scenario, one.cell.build
-        outcome = call(
-            scenario,
-            directory / one.cell.folder,
-            python=build.python,
-            command=build.command,
-            stop=stop,
-        )
-        trace = outcome.trace
-    except ScenarioError as failure:
-        error = failure.reason
-    except (ProbeError, OSError) as failure:
-        error = str(failure)
-    return Done(one, trace, error, time.monotonic() - begun)
 
 
 def _plain(value: object) -> str:
