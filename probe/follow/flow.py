@@ -186,7 +186,9 @@ class FlowMatcher:
 
     def _settle_in_pieces(self) -> list[Match]:
         """Settle what contradicts and is held nowhere whole, each chunk by itself."""
-        held, floor = self._held, self.expected
+        held = self._held
+        self._distrust_chance()
+        floor = self.expected
         parts: list[Part] = [(self._start, held.fixed)] if held.fixed else []
         doubts = [(held.fixed - held.idle_values(self._store, self.expected), held.fixed)]
         added: list[tuple[int, int]] = []
@@ -205,6 +207,18 @@ class FlowMatcher:
             reached = [start + values for start, values in placed.parts if start is not None]
             floor = reached[-1] if reached else floor
         return self._settle(parts, *doubts, added=added, habits=habits)
+
+    def _distrust_chance(self) -> None:
+        """Take back a few values that continue at the front of a chunk whose rest is not found as
+        it is: what was changed begins like the original by chance."""
+        held = self._held
+        begun = max(start for start in held.starts() if start <= held.fixed)
+        few = held.fixed - begun
+        if 0 < few < TELLING_VALUES:
+            piece = next(held.contradicting())
+            placed = place(self._upstream, piece, self.expected)
+            if all(position is None for position, _ in placed):
+                held.fixed = begun
 
     def _placed(self, piece: bytes, floor: int) -> _Placed:
         """Where a piece belongs: as it is, as what the sink makes of audio, or nowhere."""
@@ -255,7 +269,8 @@ class FlowMatcher:
             position, how = found
             self._habit = how.habit
             return _Placed([(position, values)], habit=how.habit)
-        if self._habit is not None and too_quiet(piece) and floor + values <= self._store.end:
+        known = self._habit in ("gain", "noise")
+        if known and too_quiet(piece) and floor + values <= self._store.end:
             return _Placed([(floor, values)], doubtful=True, habit=self._habit)
         return None
 

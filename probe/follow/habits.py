@@ -26,8 +26,12 @@ _PIECE_VALUES: Final = 240
 _QUIET: Final = 16.0
 """Root mean square under which rounding hides what was done."""
 
-_ROUNDED: Final = 1.5
-"""How far a value may be off for rounding, in units of a sample."""
+_ROUNDED: Final = 2.0
+"""How far a value may be off where it was rounded or cut off, in units of a sample."""
+
+_LOUD: Final = 200.0
+"""Root mean square from which scaled audio is looked for elsewhere: quieter, it resembles itself a
+sample later."""
 
 _DITHERED: Final = 4.0
 """The same where the sink adds noise of its last bits."""
@@ -103,11 +107,12 @@ def find_scaled(upstream: Upstream, piece: bytes, floor: int) -> tuple[int, Scal
         found = scaling(piece, store.head(position, values))
         if found is not None:
             return position, found
+    needle = _values(piece)[:_NEEDLE_VALUES]
     window = store.head(floor, _WINDOW_VALUES)
     length = len(window) // VALUE_BYTES
-    if length < values or not upstream.spend(floor, floor + length):
+    if length < values or _loudness(needle) < _LOUD or not upstream.spend(floor, floor + length):
         return None
-    offset = _best_match(_values(piece)[:_NEEDLE_VALUES], _values(window)[:length])
+    offset = _best_match(needle, _values(window))
     found = scaling(piece, store.head(floor + offset, values))
     return None if found is None else (floor + offset, found)
 
