@@ -72,6 +72,7 @@ from reports.results import (
     Totals,
     TraceFacts,
     Unit,
+    Unjoined,
     Unseen,
     VerdictKind,
 )
@@ -131,6 +132,7 @@ __all__ = [
     "Totals",
     "TraceFacts",
     "Unit",
+    "Unjoined",
     "Unseen",
     "VerdictKind",
     "analyze",

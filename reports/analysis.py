@@ -26,8 +26,10 @@ from probe.trace.events import (
     SpeechDone,
 )
 from probe.trace.reader import NONE, Trace
+from reports.account.boundary import BOUNDARIES, CAPTURED, PUSHED, SENT
 from reports.account.crossings import Audio
-from reports.account.ledger import Ledger, Lost
+from reports.account.ledger import Ledger
+from reports.account.losses import Lost
 from reports.account.source import Source, ledger_of
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
@@ -58,8 +60,6 @@ from reports.verdicts.explanations import explain
 __all__ = ["analyze"]
 
 Ints = NDArray[np.int64]
-
-BOUNDARIES = ("captured", "pushed", "sent")
 
 
 def analyze(trace: Source, *, settings: Settings | None = None) -> Analysis:
@@ -127,8 +127,8 @@ def _balanced(ledger: Ledger, segments: tuple[Segment, ...]) -> bool | None:
         return None
     if ledger.total["unaccounted"]:
         return False
-    missing = set(BOUNDARIES) - ledger.tapped
-    if missing or ledger.total["unseen"] or any(s.resampled for s in segments):
+    missing = any(b.balanced and b.name not in ledger.tapped for b in BOUNDARIES)
+    if missing or ledger.total["unseen"] or any(s.unjoined for s in segments):
         return None
     return True
 
@@ -200,11 +200,11 @@ def _segment(
 ) -> Segment:
     sums, trace = ledger.sums, ledger.trace
     speech = trace.text(int(sums.speech[row]))
-    pushed_tapped, sent_tapped = "pushed" in ledger.tapped, "sent" in ledger.tapped
+    pushed_tapped, sent_tapped = (b.name in ledger.tapped for b in (PUSHED, SENT))
     pushed = int(sums.pushed[row])
     # Where nobody read the wire while its pushes came, what was sent is not zero but unknown.
     sent_known = pushed_tapped and sent_tapped and not (pushed and pushed == int(sums.unseen[row]))
-    joined = pushed_tapped and not bool(sums.resampled[row])
+    joined = pushed_tapped and ledger.unjoined(row) is None
     geometry = {"captured": parts.captured.get(row, ())}
     if pushed_tapped:
         geometry["pushed"] = parts.pushed.get(row, ())
@@ -227,7 +227,7 @@ def _segment(
     over = finished != NONE or (speech is not None and speech in done)
     swallowed: int | None = None
     if joined and sent_known:
-        swallowed = 0 if stopped else int(sums.dropped[row] + sums.cleared[row])
+        swallowed = 0 if stopped else int(sums.lost[row])
         # What is still queued is not lost, and a tail that was cleared is no loss to anybody.
         if not stopped and over:
             swallowed += int(sums.held[row])
@@ -289,6 +289,8 @@ def _segment(
             )
             for lost in parts.losses.get(row, ())
         ),
+        added_samples=int(sums.added[row]) if pushed_tapped else None,
+        unjoined=ledger.unjoined(row) if pushed_tapped else None,
     )
 
 
@@ -297,8 +299,8 @@ def _segment(
 
 def _totals(ledger: Ledger, segments: tuple[Segment, ...]) -> Totals:
     total = ledger.total
-    captured, pushed, sent = (name in ledger.tapped for name in BOUNDARIES)
-    joined = captured and pushed and not any(s.resampled for s in segments)
+    captured, pushed, sent = (b.name in ledger.tapped for b in (CAPTURED, PUSHED, SENT))
+    joined = captured and pushed and not any(s.unjoined for s in segments)
     moved = pushed and sent
     swallowed = [s.swallowed_samples for s in segments]
     known = [samples for samples in swallowed if samples is not None]
@@ -318,6 +320,7 @@ def _totals(ledger: Ledger, segments: tuple[Segment, ...]) -> Totals:
         ambiguous_samples=total["ambiguous"],
         swallowed_samples=sum(known) if len(known) == len(swallowed) and moved else None,
         unknown_samples=unknown,
+        added_samples=total["added"] if pushed else None,
     )
 
 
@@ -333,18 +336,19 @@ def _options(trace: Trace) -> Mapping[str, Any]:
 def _trace_facts(trace: Trace, ledger: Ledger, options: Mapping[str, Any]) -> TraceFacts:
     header = trace.header
     missing = dict(header.missing)
+    tapped = [b.name for b in BOUNDARIES if b.name in ledger.tapped]
     for boundary in BOUNDARIES:
-        if boundary not in ledger.tapped:
-            missing.setdefault(boundary, "never tapped")
+        if boundary.name not in tapped:
+            missing.setdefault(boundary.name, "never tapped")
     return TraceFacts(
         path=trace.path,
         complete=not ledger.incomplete,
         incomplete_because=ledger.incomplete,
         duration_ns=trace.last_ns,
         runtime=header.runtime,
-        boundaries=tuple(b for b in BOUNDARIES if b in ledger.tapped),
+        boundaries=tuple(tapped),
         missing=missing,
-        resolution_ns={b: ledger.resolution_ns.get(b) for b in BOUNDARIES if b in ledger.tapped},
+        resolution_ns={name: ledger.resolution_ns.get(name) for name in tapped},
         labels=header.labels,
         options=options,
         problems=tuple(Problem(p.line, p.kind, p.text, p.count) for p in trace.problems),
@@ -403,14 +407,15 @@ def _text(value: object) -> str | None:
 def _control(speech: str, ledger: Ledger, segments: tuple[Segment, ...]) -> Control:
     """Whether the control reply arrived whole: nothing of it missing but the tail."""
     mine = [s for s in segments if s.speech_id == speech]
-    known = "captured" in ledger.tapped
+    known = CAPTURED.name in ledger.tapped
     captured = sum(s.captured.samples for s in mine if s.captured is not None)
-    sent_known = known and "sent" in ledger.tapped and all(s.sent is not None for s in mine)
+    sent_known = known and SENT.name in ledger.tapped and all(s.sent is not None for s in mine)
     sent = sum(s.sent.samples for s in mine if s.sent is not None)
     whole: bool | None = None
-    if sent_known and not ledger.incomplete:
-        tail = sum(int(ledger.sums.tail_unsent[s.index - 1]) for s in mine)
-        whole = captured > 0 and captured - sent == tail
+    if sent_known and not ledger.incomplete and not any(s.unjoined for s in mine):
+        rows = [s.index - 1 for s in mine]
+        missing = captured - int(ledger.sums.arrived[rows].sum())
+        whole = captured > 0 and missing == int(ledger.sums.tail_unsent[rows].sum())
     return Control(
         segment=mine[0].index if mine else None,
         captured_samples=captured if known else None,

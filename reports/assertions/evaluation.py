@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from reports.account.facts import FOREVER
+from reports.account.boundary import FOREVER
 from reports.assertions.language import (
     Absence,
     Assertion,

@@ -30,12 +30,12 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from probe.trace.reader import NONE
+from reports.account.boundary import FOREVER, GAP_NS, SENT, Boundary
 from reports.account.crossings import Audio, Crossed
-from reports.account.facts import FOREVER
-from reports.account.ledger import GAP_NS, Lost
+from reports.account.losses import Lost
 from reports.results import BargeIn, Length, Range, Realtime, Segment
 from reports.units import NS_PER_MS, one_rate
-from reports.verdicts.barge_ins import RESOLUTION_NS, turns_of
+from reports.verdicts.barge_ins import turns_of
 
 __all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech"]
 
@@ -119,10 +119,10 @@ class Case:
         kinds = (SpeechCreated, SpeechCommitted, SpeechDone, StateChanged, OptionsChanged)
         return any(isinstance(event, kinds) for event in self.trace.events)
 
-    def resolution_ns(self, boundary: str = "sent") -> int:
-        """How exact instants at a boundary are; at *sent* one block where the trace is silent."""
-        known = self.ledger.resolution_ns.get(boundary)
-        return known if known is not None else (RESOLUTION_NS if boundary == "sent" else 0)
+    def resolution_ns(self) -> int:
+        """How exact instants at *sent* are; one block where the trace is silent."""
+        known = self.ledger.resolution_ns.get(SENT.name)
+        return SENT.resolution_ns if known is None else known
 
     @property
     def end_ns(self) -> int:
@@ -371,12 +371,11 @@ class Case:
         lowest = int(crossed.rate_hz.min()) if crossed.samples else None
         return Length(crossed.samples, lowest).ns or 0
 
-    def ranges(self, crossed: Crossed, boundary: str) -> tuple[Range, ...]:
+    def ranges(self, crossed: Crossed, boundary: Boundary) -> tuple[Range, ...]:
         """What crossed, as evidence; neighbours in one."""
-        within = GAP_NS if boundary == "sent" else FOREVER
         return tuple(
-            Range(boundary, s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
-            for s in crossed.leak(within).spans
+            Range(boundary.name, s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
+            for s in crossed.leak(boundary.gap_ns).spans
         )
 
     def captured_range(self, start: int, stop: int, at_ns: int | None = None) -> Range:

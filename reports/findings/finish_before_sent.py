@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reports.account.boundary import SENT
 from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Length
@@ -34,7 +35,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=unsent.ns or 0,
             segment=row + 1,
             samples=amount,
-            ranges=case.ranges(after, "sent"),
+            ranges=case.ranges(after, SENT),
             moments=(
                 *case.mark_moments(case.first_ns[row], report.at_ns),
                 (report.at_ns, "finish reported"),

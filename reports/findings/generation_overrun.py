@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reports.account.boundary import CAPTURED
 from reports.findings.case import FOREVER, Case
 from reports.findings.conversation import segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
@@ -24,7 +25,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         if not made.samples or (made.ns is not None and made.ns <= limits["allowed-ms"]):
             continue
         interrupt = stop.interrupt_ns
-        entered = case.audio.crossed("captured", stop.speech_id, interrupt, FOREVER)
+        entered = case.audio.crossed(CAPTURED, stop.speech_id, interrupt, FOREVER)
         cause, remedy = _why(stop)
         lasted = "" if stop.generating_ns is None else f", in {ns_text(stop.generating_ns, 0)}"
         yield Found(

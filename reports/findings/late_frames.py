@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from reports.account.boundary import SENT
 from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
@@ -54,7 +55,7 @@ def _sent(case: Case, speech: str, captured: int) -> int:
     if not {"pushed", "sent"} <= case.tapped:
         return 0
     parts = case.ledger.parts
-    crossed = case.audio.crossed("sent", speech, -FOREVER, FOREVER)
+    crossed = case.audio.crossed(SENT, speech, -FOREVER, FOREVER)
     rows = case.audio.sent(speech)
     return (
         0

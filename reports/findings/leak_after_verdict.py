@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reports.account.boundary import SENT
 from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import BargeIn, Part, Range
@@ -79,8 +80,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         until = leak.spans[-1].stop_ns
         speech = barge_in.speech_id or ""
         faded = verdict + int(limits["fade-ms"])
-        beyond = case.longest_ns(case.audio.crossed("sent", speech, faded, until))
-        whole = case.longest_ns(case.audio.crossed("sent", speech, verdict, until))
+        beyond = case.longest_ns(case.audio.crossed(SENT, speech, faded, until))
+        whole = case.longest_ns(case.audio.crossed(SENT, speech, verdict, until))
         if beyond <= resolution or whole <= resolution:
             continue
         parts = _parts(barge_in)

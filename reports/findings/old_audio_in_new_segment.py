@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from reports.account.boundary import SENT
 from reports.account.crossings import Crossed
 from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, plain
@@ -51,7 +52,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 figure=length.ns or 0,
                 segment=row + 1,
                 samples=old.samples,
-                ranges=case.ranges(old, "sent"),
+                ranges=case.ranges(old, SENT),
                 moments=(
                     (case.first_ns[later], f"first frame of segment {later + 1} captured"),
                     (begins, f"first sample of segment {later + 1} sent"),

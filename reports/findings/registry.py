@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.account.ledger import SLACK_NS
+from reports.account.boundary import SLACK_NS
 from reports.findings import (
     bad_geometry,
     caller_ignored,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reports.account.boundary import PUSHED, SENT
 from reports.findings.case import FOREVER, Case, Speech
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
@@ -26,8 +27,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         parked = _parked(case, speech, at)
         if not parked:
             continue
-        after = case.audio.crossed("pushed", speech.name, at, FOREVER)
-        sent = case.audio.crossed("sent", speech.name, at, FOREVER)
+        after = case.audio.crossed(PUSHED, speech.name, at, FOREVER)
+        sent = case.audio.crossed(SENT, speech.name, at, FOREVER)
         rates = after.rates or {case.rate_hz(speech.segments[0])}
         length = case.length(parked, rates)
         yield Found(
@@ -39,7 +40,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=length.ns or 0,
             segment=barge_in.segment,
             samples=parked,
-            ranges=case.ranges(after, "pushed"),
+            ranges=case.ranges(after, PUSHED),
             moments=(
                 *((m.at_ns, m.event) for m in barge_in.story if m.at_ns != at),
                 (at, "resume: the gate is open, frames parked at it"),

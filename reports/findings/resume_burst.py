@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from reports.account.boundary import SENT
 from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
@@ -37,7 +38,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=length,
             segment=row + 1,
             samples=burst.samples,
-            ranges=case.ranges(burst, "sent"),
+            ranges=case.ranges(burst, SENT),
             moments=(
                 (shut, "pause: the gate is closed"),
                 (opened, "resume: the gate is open"),

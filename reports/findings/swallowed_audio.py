@@ -18,6 +18,7 @@ __all__ = ["RULE"]
 
 _TAKEN = {
     ("dropped", "refused"): "refused by the source",
+    ("dropped", "skipped"): "passed over by the sink",
     ("dropped", "raised"): "its capture raised",
     ("dropped", "cancelled"): "its capture was cancelled",
     ("dropped", "clear"): "dropped by a clear of the sink",

@@ -68,6 +68,7 @@ from reports.results.segments import (
     Run,
     Segment,
     Totals,
+    Unjoined,
 )
 from reports.results.trace import (
     Fault,
@@ -120,6 +121,7 @@ __all__ = [
     "Totals",
     "TraceFacts",
     "Unit",
+    "Unjoined",
     "Unseen",
     "VerdictKind",
 ]

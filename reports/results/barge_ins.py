@@ -17,9 +17,13 @@ Outcome = Literal["committed", "resumed", "finished", "ignored"]
 LeakCause = Literal["not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed"]
 
 
-Unseen = Literal["under-way", "bounded", "unread"]
-"""Why the wire does not tell: the probe came when the audio was in the source already, the file had
-reached its bound, or nobody read the wire."""
+Unseen = Literal[
+    "under-way", "bounded", "unread", "source-unread", "resampled", "changed", "buffer-reused"
+]
+"""Why it can't be told what of a speech crossed a boundary: the probe came when the audio was in
+the source already; the file had reached its bound; nobody read there, or not at every source it
+went to; or the sink resamples, changes the audio or uses one buffer again, so that nothing shows
+which speech a pushed sample is of."""
 
 
 LeakSurvival = Literal["survived-clear", "pushed-late", "rest-of-long-frame"]

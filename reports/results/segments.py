@@ -9,8 +9,19 @@ from typing import Literal
 from reports.results.amounts import Amount, Gap, Length, Measured
 
 LossCause = Literal[
-    "refused", "raised", "cancelled", "clear", "pause", "source-cleared", "source-closed"
+    "refused",
+    "skipped",
+    "raised",
+    "cancelled",
+    "clear",
+    "pause",
+    "source-cleared",
+    "source-closed",
 ]
+Unjoined = Literal["resampled", "changed", "buffer-reused", "channels"]
+"""Why captured and pushed samples can't be held against each other: the sink resamples or mixes;
+it changes the audio beyond recognition; it hands on one buffer again and again; or it lays the same
+values out in another number of channels, so that a sample is no longer one sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +36,11 @@ class Mark:
 class Loss(Measured):
     """A stretch of lost audio, its cause and its place.
 
-    Causes of ``dropped`` (captured, never pushed): ``refused`` by the source, ``raised`` or
-    ``cancelled`` captures, a ``clear`` of the sink, a ``pause`` with frames at the gate, a cleared
-    source (``source-cleared``) or a closed one (``source-closed``). Causes of ``cleared`` (pushed,
-    never sent): ``clear`` of the source's queue, or ``source-closed``.
+    Causes of ``dropped`` (captured, never pushed): ``refused`` by the source, ``skipped`` by the
+    sink of its own accord, ``raised`` or ``cancelled`` captures, a ``clear`` of the sink, a
+    ``pause`` with frames at the gate, a cleared source (``source-cleared``) or a closed one
+    (``source-closed``). Causes of ``cleared`` (pushed, never sent): ``clear`` of the source's
+    queue, or ``source-closed``.
     """
 
     what: Literal["dropped", "cleared"]
@@ -54,9 +66,9 @@ class Geometry:
 class Segment:
     """Audio from the first captured frame after a flush or clear to the next, with its balance.
 
-    ``captured = pushed + dropped + held`` and ``pushed = sent + cleared + queued``, in samples;
-    what does not add up is in ``unaccounted_samples``. Fields of a boundary that was not tapped
-    are ``None``.
+    ``captured + added = pushed + dropped + held`` and ``pushed = sent + cleared + queued``, in
+    samples; what does not add up is in ``unaccounted_samples``. Fields of a boundary that was not
+    tapped are ``None``.
     """
 
     index: int
@@ -119,13 +131,21 @@ class Segment:
     geometry_differs: bool
     """Captured and pushed geometry differ: samples are counted as the sink handed them on."""
     resampled: bool
-    """The sink changed the rate: what became of a captured sample can't be told."""
+    """The sink changed the geometry and the content: what became of a captured sample can't be
+    told."""
     order: tuple[Mark, ...]
     """Marks of the sink in order of time."""
     gaps: tuple[Gap, ...]
     """Holes in what was sent; ``order`` and ``losses`` may tell why."""
     losses: tuple[Loss, ...]
     """Everything dropped or cleared, stretch by stretch."""
+    added_samples: int | None = None
+    """Of the pushed, put in by the sink itself: silence, or audio it had handed on before;
+    ``None``: not tapped."""
+    unjoined: Unjoined | None = None
+    """Why what entered the sink can't be held against what left it: then ``dropped_samples``,
+    ``held_samples``, ``swallowed_samples`` and ``last_sent_position`` are ``None``, and what was
+    pushed and sent was given to the segment by its time. ``None``: it can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +166,7 @@ class Totals:
     ambiguous_samples: int
     swallowed_samples: int | None
     unknown_samples: int
+    added_samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ _UNSEEN = {
     "under-way": "part of it was in the source already",
     "bounded": "the file of the trace had reached its bound by then",
     "unread": "nobody read the wire",
+    "source-unread": "some of it went into a source whose wire nobody read",
+    "resampled": "the sink resamples, so that nothing shows whose the audio behind it is",
+    "changed": "the sink changes the audio, so that nothing shows whose it is behind it",
+    "buffer-reused": "the sink uses one buffer again, so that nothing shows whose audio is in it",
 }
 
 _WHY = {

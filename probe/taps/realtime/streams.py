@@ -72,18 +72,6 @@ def _iterate(self: _Watched) -> Any:
     return self if iterator is stream else watched(iterator, watch)
 
 
-async def _next(self: _Watched) -> Any:
-    watch = self._probe_watch
-    watch.reading()
-    try:
-        item = await anext(self._probe_stream)
-    except BaseException as error:
-        watch.stopped(error)
-        raise
-    watch.passed(item)
-    return item
-
-
 def _waiting(name: str) -> Callable[..., Any]:
     async def receive(self: _Watched, *args: Any, **kwargs: Any) -> Any:
         watch = self._probe_watch
@@ -122,7 +110,7 @@ def _delegated(name: str) -> property:
 
 _READING: dict[str, Callable[..., Any]] = {
     "__aiter__": _iterate,
-    "__anext__": _next,
+    "__anext__": _waiting("__anext__"),
     "asend": _waiting("asend"),
     "recv": _waiting("recv"),
     "recv_nowait": _at_once("recv_nowait"),
