@@ -19,8 +19,8 @@ import pytest
 
 from probe.builds import make, parse
 from probe.scenarios import CATALOGUE, Outcome, run_in_child
-from probe.scenarios.catalogue import Scenario
-from probe.scenarios.files import to_document
+from probe.scenarios.document import to_document
+from probe.scenarios.scenario import Scenario
 from probe.sweep import Build
 from reports import Analysis, analyze
 from tests.releases import CACHE
