@@ -10,7 +10,6 @@ import asyncio
 import contextlib
 import inspect
 import platform
-import re
 import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -29,26 +28,32 @@ from livekit.agents.voice.speech_handle import SpeechHandle
 from probe.trace.events import InterruptedBy
 
 __all__ = [
+    "CLOSING_CALL",
     "agent_items",
     "asking_speech",
     "chain",
     "commit_future",
+    "current_agent",
+    "disconnect_reason",
     "ends_stream",
     "find_source",
     "interrupted_by",
     "interruption_options",
     "is_session",
+    "leaf",
+    "linked_identity",
     "local_items",
     "missing",
     "output_is_tappable",
-    "queue_ms",
     "realtime_session",
     "realtime_traits",
     "result_of",
+    "room",
     "running_speeches",
     "runtime",
     "server_items",
     "speaking",
+    "speech_of",
     "started",
     "stream_closed",
     "unread",
@@ -104,8 +109,13 @@ def chain(head: Any) -> Iterator[Any]:
             return
 
 
-def find_source(head: Any) -> tuple[Any, rtc.AudioSource] | None:
-    """The lowest link that holds an `rtc.AudioSource`, and that source; None where there is none.
+def leaf(head: Any) -> Any:
+    """The last link of the chain: where a call on ``head`` ends up."""
+    return deque(chain(head), 1)[0]
+
+
+def find_source(head: Any) -> rtc.AudioSource | None:
+    """The `rtc.AudioSource` of the lowest link that holds one; None where there is none.
 
     Sinks of LiveKit and of users keep it under different names, so the attributes are looked
     through, LiveKit's own name first.
@@ -115,28 +125,45 @@ def find_source(head: Any) -> tuple[Any, rtc.AudioSource] | None:
         named = attributes.pop("_audio_source", None)
         for value in (named, *attributes.values()):
             if isinstance(value, rtc.AudioSource):
-                return link, value
+                return value
     return None
-
-
-_QUEUE_SIZE = re.compile(r"AudioSource\([^)]*queue_size_ms\s*=\s*(\d+)")
-
-
-def queue_ms(link: Any, source: Any) -> int | None:
-    """Capacity of the source's native queue in ms, or None where it can't be known.
-
-    The source does not keep the figure; it is read from the constructor of the link that made it.
-    """
-    try:
-        written = _QUEUE_SIZE.search(inspect.getsource(type(link).__init__))
-    except (OSError, TypeError):
-        return None
-    return int(written.group(1)) if written else None
 
 
 def output_is_tappable(output: Any) -> bool:
     """Whether ``session.output`` hands out its sink through a property that can be wrapped."""
     return isinstance(inspect.getattr_static(type(output), "audio", None), property)
+
+
+# -- the session's agent, its caller and its end --
+
+CLOSING_CALL = "_aclose_impl"
+"""Method of the session through which every way to close it goes, with the keyword ``reason``; it
+is called as the closing begins, before any speech is interrupted for it."""
+
+
+def current_agent(session: Any) -> Any:
+    """The agent in charge, or about to be: it changes as a handoff begins. None: there is none."""
+    return _attribute(session, "current_agent")
+
+
+def room(session: Any) -> Any:
+    """The room the session is in, or None."""
+    return _attribute(_attribute(session, "_room_io"), "_room")
+
+
+def linked_identity(session: Any) -> str | None:
+    """Identity of the participant the session listens to, while they are there."""
+    linked = _attribute(_attribute(session, "_room_io"), "linked_participant")
+    return None if linked is None else str(linked.identity)
+
+
+def disconnect_reason(participant: Any) -> str:
+    """Why a participant left, as the room calls it; empty where it does not say."""
+    reason = _attribute(participant, "disconnect_reason")
+    try:
+        return str(rtc.DisconnectReason.Name(reason)) if reason else ""
+    except ValueError:
+        return str(reason)
 
 
 # -- speeches --
@@ -177,6 +204,15 @@ def speaking(session: Any) -> Any:
     if direct and "_id" in handle.id.fget.__code__.co_names:
         return session
     return _PublicSpeaking(session)
+
+
+def speech_of(speaking: Any) -> str | None:
+    """Id of the current speech, by what `speaking` gave; None where there is none."""
+    try:
+        handle = speaking._activity._current_speech
+        return None if handle is None else str(handle._id)
+    except AttributeError:
+        return None
 
 
 def running_speeches(session: Any) -> list[Any]:
@@ -453,6 +489,12 @@ def missing(session: Any) -> dict[str, str]:
     for event in ("speech_created", "overlapping_speech", "agent_false_interruption", "close"):
         if known and event not in known:
             lacking[event] = "sessions of this release have no such event"
+    if not hasattr(AgentSession, CLOSING_CALL):
+        lacking["session_closed"] = "seen at its end only: this release closes in another way"
+    if not hasattr(session, "_room_io"):
+        lacking["caller_left"] = "sessions of this release hold their room in another way"
+    if not hasattr(AgentSession, "current_agent"):
+        lacking["handed_over"] = "sessions of this release do not say which agent is in charge"
     if not _INTERRUPT_SAYS_SOURCE:
         lacking["interrupt_source"] = "not said by this release; told from the calling code"
     if not output_is_tappable(getattr(session, "output", None)):

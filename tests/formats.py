@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from probe.trace.events import Event, RunSent
-from probe.trace.reader import read_trace
 from reports import Analysis, analyze
+from reports.account.source import ledger_of
 from reports.compare import Comparison
 from reports.show.wording import shown
 from reports.timeline import Timeline, lay_out
@@ -37,8 +37,8 @@ class Call:
 
 def _read(path: Path) -> Call:
     """As if the trace lay in a folder of calls, wherever it was written."""
-    trace = read_trace(path)
-    return Call([_moved(analyze(trace), path.parent.name)], [lay_out(trace)])
+    ledger = ledger_of(path)
+    return Call([_moved(analyze(ledger), path.parent.name)], [lay_out(ledger)])
 
 
 def _moved(analysis: Analysis, folder: str) -> Analysis:

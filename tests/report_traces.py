@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from probe.trace.events import (
+    AudioSkipped,
     ControlStarted,
     Event,
     FrameCaptured,
@@ -20,6 +21,7 @@ from probe.trace.events import (
     QueueCleared,
     RunSent,
     SilenceInserted,
+    SinkHabit,
     SinkMarked,
     SourceClosed,
     SpeechCommitted,
@@ -29,6 +31,7 @@ from probe.trace.events import (
     Tapped,
     Trailer,
     TranscriptReceived,
+    Untapped,
 )
 from probe.trace.writer import encode
 
@@ -47,20 +50,26 @@ def header(**fields: Any) -> Header:
     return Header(**{**defaults, **fields})
 
 
-def taps(rate_hz: int = 24_000, source: int = 1, **fields: Any) -> list[Event]:
+def taps(
+    rate_hz: int = 24_000,
+    source: int = 1,
+    *,
+    channels: int = 1,
+    at_ns: int = 0,
+    sink: int | None = None,
+    **fields: Any,
+) -> list[Event]:
+    source_is: dict[str, Any] = {
+        "source": source,
+        "rate_hz": rate_hz,
+        "channels": channels,
+        **fields,
+    }
+    blocks: dict[str, Any] = {"block_samples": rate_hz // 100, "resolution_ns": TICK}
     return [
-        Tapped(0, "captured", resolution_ns=0, **fields),
-        Tapped(0, "pushed", source=source, rate_hz=rate_hz, channels=1, resolution_ns=0, **fields),
-        Tapped(
-            0,
-            "sent",
-            source=source,
-            rate_hz=rate_hz,
-            channels=1,
-            block_samples=rate_hz // 100,
-            resolution_ns=TICK,
-            **fields,
-        ),
+        Tapped(at_ns, "captured", resolution_ns=0, **fields),
+        Tapped(at_ns, "pushed", resolution_ns=0, sink=sink, **source_is),
+        Tapped(at_ns, "sent", **source_is, **blocks),
     ]
 
 
@@ -87,52 +96,169 @@ class Truth:
     held: int = 0
     cleared: int = 0
     queued: int = 0
+    added: int = 0
+    """Put in by the sink itself; part of what was pushed."""
+
+
+@dataclass
+class Source:
+    """A source of the simulation: a queue, and what leaves it block by block."""
+
+    number: int
+    rate_hz: int
+    channels: int
+    queue_ms: int
+    read: bool = True
+    """Whether its wire is read."""
+    refuses: bool = False
+    keeps_room: bool = False
+    """Whether a push is found to be refused only after the next one was numbered."""
+    last_owner: int | None = None
+    queue: list[int] = field(default_factory=list)
+    run: list[int] = field(default_factory=list)
+    run_at: int = 0
+    silent: int = 0
+    silent_at: int = 0
+    clear_due: int | None = None
+
+    @property
+    def block(self) -> int:
+        return self.rate_hz // 100
+
+    @property
+    def room(self) -> int:
+        return self.rate_hz * self.queue_ms // 1000 - len(self.queue)
+
+
+@dataclass
+class Sink:
+    """A sink of the simulation: what waits in it, its gate, and what it does to the audio."""
+
+    number: int
+    source: Source
+    habit: SinkHabit | None = None
+    """Written on every push."""
+    follows: bool = True
+    """Whether the probe can follow the content through it."""
+    rest: list[int] = field(default_factory=list)
+    waiting: list[list[int]] = field(default_factory=list)
+    open: bool = True
+    at_gate: bool = False
+
+    @property
+    def chunk(self) -> int:
+        return self.source.rate_hz // 20
+
+    @property
+    def inside(self) -> list[int]:
+        return [p for chunk in self.waiting for p in chunk] + self.rest
+
+
+ADDED = -1
+"""In place of a captured position: silence of the sink's own."""
 
 
 @dataclass
 class Simulation:
-    """A sink in front of a source, both of them as LiveKit's room output behaves, in virtual time.
+    """Sinks in front of sources, all of them as LiveKit's room output behaves, in virtual time.
 
-    The sink cuts what it gets into frames of 50 ms and keeps a rest; a closed gate discards the
-    source's queue when the next frame arrives at it. The source hands on a block every 10 ms and
-    silence when it has less.
+    A sink cuts what it gets into frames of 50 ms and keeps a rest; a closed gate discards the
+    source's queue when the next frame arrives at it. A source hands on a block every 10 ms and
+    silence when it has less. There is one sink with one source to begin with; `swap` brings
+    another. What takes a sink takes the one in use where none is given.
     """
 
     rate_hz: int = 24_000
+    channels: int = 1
     queue_ms: int = 200
     discards_behind_gate: bool = False
     """Whether the sink forgets the frames that wait when the gate is opened (a sink may)."""
+    step_ns: int = 1000
+    """Time from one event to the next where no block passes; no multiple of 1000: off the grid."""
+    grid_ns: int = 0
+    """Blocks leave at multiples of 10 ms and this much."""
+    numbered: bool = False
+    """Whether taps and marks carry the number of their sink, as newer traces do."""
     events: list[Event] = field(default_factory=list)
     truth: list[Truth] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.block = self.rate_hz // 100
-        self.chunk = self.rate_hz // 20
         self.now = 0
-        self.events += taps(self.rate_hz)
+        self.sources: list[Source] = []
+        self.sinks: list[Sink] = []
+        self.sink = self.swap(rate_hz=self.rate_hz, channels=self.channels)
         self.captured = self.pushed = self.frames = self.pushes = 0
-        self.rest: list[int] = []
-        self.waiting: list[list[int]] = []
-        self.queue: list[int] = []
-        self.open = True
-        self.at_gate = False
         self.owner: list[int] = []
-        self.origin: list[int] = []
+        """Segment of each captured position."""
+        self.pushed_owner: list[int | None] = []
+        """Segment of each pushed position; of those a refused push kept, ``None``."""
         self.new_segment = True
         self.speech: str | None = None
-        self.run: list[int] = []
-        self.run_at = 0
-        self.silent = 0
-        self.silent_at = 0
-        self.clear_due: int | None = None
 
-    # The caller's side of the sink
+    # What there is
 
-    def capture(self, samples: int, speech: str | None = "s1") -> None:
+    def swap(
+        self,
+        *,
+        rate_hz: int | None = None,
+        channels: int | None = None,
+        source: Source | None = None,
+        read: bool = True,
+        **habits: Any,
+    ) -> Sink:
+        """Puts another sink in use, over another source unless one is given.
+
+        ``read``: whether anybody reads that source's wire. ``habits``: of `Sink`.
+        """
+        if source is None:
+            source = Source(
+                len(self.sources) + 1,
+                rate_hz or self.rate_hz,
+                channels or self.channels,
+                self.queue_ms,
+                read=read,
+            )
+            self.sources.append(source)
+            number = len(self.sinks) + 1 if self.numbered else None
+            captured, pushed, sent = taps(
+                source.rate_hz, source.number, channels=source.channels, at_ns=self.now, sink=number
+            )
+            self.events += [captured] if not self.sinks else []
+            self.events += [pushed, sent] if read else [pushed]
+        self.sink = Sink(len(self.sinks) + 1, source, **habits)
+        self.sinks.append(self.sink)
+        return self.sink
+
+    def leave(self, source: Source, reason: str = "the source was swapped") -> None:
+        """Nobody reads the source's wire from here on."""
+        self._end_run(source)
+        self._end_silence(source)
+        source.read = False
+        self.happens(Untapped, "sent", source.number, reason)
+
+    def close(self, source: Source) -> None:
+        """Closes a source: what was inside is gone, what comes later is refused."""
+        self.happens(SourceClosed, source.number)
+        self._empty(source)
+        source.refuses = True
+
+    # The caller's side of a sink
+
+    def capture(
+        self,
+        samples: int,
+        speech: str | None = "s1",
+        *,
+        rate_hz: int | None = None,
+        channels: int | None = None,
+        sink: Sink | None = None,
+    ) -> None:
+        """A frame; it is handed on sample by sample, whatever its rate and channels."""
+        sink = sink or self.sink
         if self.new_segment or speech != self.speech:
             self.truth.append(Truth())
             self.new_segment, self.speech = False, speech
-        self.now += 1000
+        self.now += self.step_ns
         self.frames += 1
         segment = len(self.truth) - 1
         self.events.append(
@@ -141,163 +267,233 @@ class Simulation:
                 self.frames,
                 self.captured,
                 samples,
-                self.rate_hz,
-                1,
+                rate_hz or sink.source.rate_hz,
+                channels or sink.source.channels,
                 speech=speech,
                 end="returned",
-                ended_ns=self.now + 500,
+                ended_ns=self.now + self.step_ns // 2,
             )
         )
         self.truth[segment].captured += samples
         self.owner += [segment] * samples
-        self.rest += range(self.captured, self.captured + samples)
+        sink.rest += range(self.captured, self.captured + samples)
         self.captured += samples
-        while len(self.rest) >= self.chunk:
-            self.waiting.append(self.rest[: self.chunk])
-            del self.rest[: self.chunk]
+        self._cut(sink)
+
+    def _cut(self, sink: Sink) -> None:
+        while len(sink.rest) >= sink.chunk:
+            sink.waiting.append(sink.rest[: sink.chunk])
+            del sink.rest[: sink.chunk]
         self._forward()
 
-    def _mark(self, name: Any) -> None:
-        self.now += 1000
-        self.events.append(SinkMarked(self.now, name, speech=self.speech, ended_ns=self.now + 500))
+    def _mark(self, name: Any, sink: Sink) -> None:
+        self.now += self.step_ns
+        self.events.append(
+            SinkMarked(
+                self.now,
+                name,
+                speech=self.speech,
+                ended_ns=self.now + self.step_ns // 2,
+                sink=sink.number if self.numbered else None,
+            )
+        )
 
-    def flush(self) -> None:
-        self._mark("flush")
-        if self.rest:
-            self.waiting.append(self.rest)
-            self.rest = []
+    def flush(self, sink: Sink | None = None) -> None:
+        sink = sink or self.sink
+        self._mark("flush", sink)
+        if sink.rest:
+            sink.waiting.append(sink.rest)
+            sink.rest = []
         self.new_segment = True
         self._forward()
 
-    def clear(self, delay_ticks: int = 0) -> None:
-        self._mark("clear")
-        self._drop([p for chunk in self.waiting for p in chunk] + self.rest)
-        self.waiting, self.rest = [], []
-        self.at_gate = False
+    def clear(self, delay_ticks: int = 0, sink: Sink | None = None) -> None:
+        sink = sink or self.sink
+        self._mark("clear", sink)
+        self._drop(sink.inside)
+        sink.waiting, sink.rest = [], []
+        sink.at_gate = False
         self.new_segment = True
         if delay_ticks:
-            self.clear_due = self.now + delay_ticks * TICK
+            sink.source.clear_due = self.now + delay_ticks * TICK
         else:
-            self._clear_source()
+            self._clear_source(sink.source)
 
-    def pause(self) -> None:
-        self._mark("pause")
-        self.open = False
+    def pause(self, sink: Sink | None = None) -> None:
+        sink = sink or self.sink
+        self._mark("pause", sink)
+        sink.open = False
         self._forward()
 
-    def resume(self) -> None:
-        self._mark("resume")
-        self.open = True
+    def resume(self, sink: Sink | None = None) -> None:
+        sink = sink or self.sink
+        self._mark("resume", sink)
+        sink.open = True
         # Only where a later frame follows at once: a loss that nothing comes after leaves no mark
         # in a trace, and can't be told from audio still held.
-        if self.discards_behind_gate and self.at_gate and len(self.waiting) > 1:
-            self._drop(self.waiting.pop(0))
-        self.at_gate = False
+        if self.discards_behind_gate and sink.at_gate and len(sink.waiting) > 1:
+            self._drop(sink.waiting.pop(0))
+        sink.at_gate = False
         self._forward()
+
+    def add(self, samples: int, sink: Sink | None = None) -> None:
+        """The sink puts in silence of its own, behind what was captured so far."""
+        sink = sink or self.sink
+        sink.rest += [ADDED] * samples
+        self._cut(sink)
+
+    def skip(self, samples: int, *, silent: bool = True, sink: Sink | None = None) -> None:
+        """The sink passes over the first samples of its rest."""
+        sink = sink or self.sink
+        gone, sink.rest = sink.rest[:samples], sink.rest[samples:]
+        self._drop(gone)
+        self.happens(AudioSkipped, gone[0], len(gone), silent)
 
     def _drop(self, positions: Iterable[int]) -> None:
         for position in positions:
-            self.truth[self.owner[position]].dropped += 1
+            if position != ADDED:
+                self.truth[self.owner[position]].dropped += 1
 
     # Between sink and source
 
     def _forward(self) -> None:
-        while self.waiting:
-            if not self.open:
-                if not self.at_gate:
-                    self.at_gate = True
-                    self._clear_source()
-                return
-            room = self.rate_hz * self.queue_ms // 1000 - len(self.queue)
-            if room <= 0:
-                return
-            self._push(self.waiting.pop(0))
+        for sink in self.sinks:
+            while sink.waiting:
+                if not sink.open:
+                    if not sink.at_gate:
+                        sink.at_gate = True
+                        self._clear_source(sink.source)
+                    break
+                if sink.source.room <= 0:
+                    break
+                self._push(sink, sink.waiting.pop(0))
 
-    def _push(self, positions: list[int]) -> None:
-        self.now += 1000
+    def _push(self, sink: Sink, positions: list[int]) -> None:
+        source = sink.source
+        self.now += self.step_ns
         self.pushes += 1
-        ranges: list[tuple[int | None, int]] = []
-        for position in positions:
-            if ranges and ranges[-1][0] is not None and sum(ranges[-1]) == position:  # type: ignore[arg-type]
-                ranges[-1] = (ranges[-1][0], ranges[-1][1] + 1)
-            else:
-                ranges.append((position, 1))
         self.events.append(
             FramePushed(
                 self.now,
                 self.pushes,
-                1,
+                source.number,
                 self.pushed,
                 len(positions),
-                self.rate_hz,
-                1,
-                captured=ranges,
-                end="returned",
-                ended_ns=self.now + 500,
+                source.rate_hz,
+                source.channels,
+                accepted=not source.refuses,
+                captured=ranges_of(positions) if sink.follows else [(None, len(positions))],
+                end="raised" if source.refuses else "returned",
+                ended_ns=self.now + self.step_ns // 2,
+                error="RtcError" if source.refuses else None,
+                added_samples=positions.count(ADDED) if sink.follows else 0,
+                habit=sink.habit or ("added" if ADDED in positions else None),
             )
         )
-        for position in positions:
-            self.truth[self.owner[position]].pushed += 1
-            self.origin.append(position)
-        self.queue += range(self.pushed, self.pushed + len(positions))
-        self.pushed += len(positions)
+        if source.refuses:
+            self._drop(positions)
+            if source.keeps_room:
+                self._number(positions, [None] * len(positions))
+            return
+        self._number(positions, self._owners(source, positions))
+        source.queue += range(self.pushed - len(positions), self.pushed)
 
-    def _clear_source(self) -> None:
-        self.clear_due = None
-        self.now += 1000
-        self.events.append(QueueCleared(self.now, 1, ended_ns=self.now + 500))
-        for position in self.queue:
-            self.truth[self.owner[self.origin[position]]].cleared += 1
-        self.queue = []
+    def _number(self, positions: list[int], owners: Sequence[int | None]) -> None:
+        self.pushed_owner += owners
+        self.pushed += len(positions)
+        for position, owner in zip(positions, owners, strict=True):
+            if owner is not None:
+                self.truth[owner].pushed += 1
+                self.truth[owner].added += position == ADDED
+
+    def _owners(self, source: Source, positions: list[int]) -> list[int]:
+        """What is added belongs to what came before it on its source, at the start to what comes
+        after it."""
+        known = [None if p == ADDED else self.owner[p] for p in positions]
+        before = source.last_owner
+        if before is None:
+            before = next((owner for owner in known if owner is not None), 0)
+        owners = []
+        for owner in known:
+            before = before if owner is None else owner
+            owners.append(before)
+        source.last_owner = before
+        return owners
+
+    def owner_of(self, pushed: int) -> Truth:
+        """Segment that owns a pushed position."""
+        owner = self.pushed_owner[pushed]
+        assert owner is not None, "nothing of a refused push goes anywhere"
+        return self.truth[owner]
+
+    def _clear_source(self, source: Source) -> None:
+        source.clear_due = None
+        self.now += self.step_ns
+        self.events.append(
+            QueueCleared(self.now, source.number, ended_ns=self.now + self.step_ns // 2)
+        )
+        self._empty(source)
+
+    def _empty(self, source: Source) -> None:
+        for position in source.queue:
+            self.owner_of(position).cleared += 1
+        source.queue = []
 
     # The wire
 
     def tick(self, count: int = 1) -> None:
         """``count`` blocks of time."""
         for _ in range(count):
-            self.now = (self.now // TICK + 1) * TICK
-            if self.clear_due is not None and self.clear_due <= self.now:
-                self._clear_source()
-                self.now = self.now // TICK * TICK
-            self._block()
+            tick = self.now = ((self.now - self.grid_ns) // TICK + 1) * TICK + self.grid_ns
+            for source in self.sources:
+                if source.clear_due is not None and source.clear_due <= tick:
+                    self._clear_source(source)
+                    self.now = tick
+                self._block(source)
             self._forward()
 
-    def _block(self) -> None:
-        if len(self.queue) >= self.block:
-            block, self.queue = self.queue[: self.block], self.queue[self.block :]
+    def _block(self, source: Source) -> None:
+        size = source.block
+        if len(source.queue) >= size:
+            block, source.queue = source.queue[:size], source.queue[size:]
             for position in block:
-                self.truth[self.owner[self.origin[position]]].sent += 1
-            self._end_silence()
-            # A run ends at a hole in the positions; within a block there is none, for a clear
-            # leaves nothing behind.
-            if self.run and (self.run[-1] + 1 != block[0] or len(self.run) >= 20 * self.block):
-                self._end_run()
-            if not self.run:
-                self.run_at = self.now
-            self.run += block
+                self.owner_of(position).sent += 1
+            self._end_silence(source)
+            # A run ends at a hole in the positions, and where it has lasted 200 ms.
+            for position in block:
+                full = len(source.run) >= 20 * size
+                if source.run and (source.run[-1] + 1 != position or full):
+                    self._end_run(source)
+                if not source.run:
+                    source.run_at = self.now
+                source.run.append(position)
         else:
-            self._end_run()
-            if not self.silent:
-                self.silent_at = self.now
-            self.silent += self.block
+            self._end_run(source)
+            if not source.silent:
+                source.silent_at = self.now
+            source.silent += size
 
-    def _end_run(self) -> None:
-        if self.run:
-            until = self.run_at + len(self.run) // self.block * TICK
-            self.events.append(RunSent(self.run_at, until, 1, self.run[0], len(self.run)))
-            self.run = []
+    def _end_run(self, source: Source) -> None:
+        if source.run and source.read:
+            until = source.run_at + len(source.run) // source.block * TICK
+            self.events.append(
+                RunSent(source.run_at, until, source.number, source.run[0], len(source.run))
+            )
+        source.run = []
 
-    def _end_silence(self) -> None:
-        if self.silent:
-            until = self.silent_at + self.silent // self.block * TICK
-            self.events.append(SilenceInserted(self.silent_at, until, 1, self.silent))
-            self.silent = 0
+    def _end_silence(self, source: Source) -> None:
+        if source.silent and source.read:
+            until = source.silent_at + source.silent // source.block * TICK
+            self.events.append(
+                SilenceInserted(source.silent_at, until, source.number, source.silent)
+            )
+        source.silent = 0
 
     # Around it
 
     def happens(self, kind: type[Event], *args: Any, **fields: Any) -> None:
         """An event of the session, now."""
-        self.now += 1000
+        self.now += self.step_ns
         self.events.append(kind(self.now, *args, **fields))
 
     def user(self, speaking: bool) -> None:
@@ -306,14 +502,32 @@ class Simulation:
 
     def end(self) -> list[Event]:
         """All events; what is left inside is held and queued."""
-        self._end_run()
-        self._end_silence()
-        for position in [p for chunk in self.waiting for p in chunk] + self.rest:
-            self.truth[self.owner[position]].held += 1
-        for position in self.queue:
-            self.truth[self.owner[self.origin[position]]].queued += 1
-        self.waiting, self.rest, self.queue = [], [], []
+        for source in self.sources:
+            self._end_run(source)
+            self._end_silence(source)
+            for position in source.queue:
+                self.owner_of(position).queued += 1
+            source.queue = []
+        for sink in self.sinks:
+            for position in sink.inside:
+                if position != ADDED:
+                    self.truth[self.owner[position]].held += 1
+            sink.waiting, sink.rest = [], []
         return sorted(self.events, key=lambda event: event.at_ns)  # type: ignore[union-attr]
+
+
+def ranges_of(positions: Sequence[int]) -> list[tuple[int | None, int]]:
+    """Captured ranges of a push made of these positions, as `FramePushed` has them."""
+    ranges: list[tuple[int | None, int]] = []
+    for position in positions:
+        start = None if position == ADDED else position
+        if ranges:
+            first, length = ranges[-1]
+            if (first is None and start is None) or (first is not None and first + length == start):
+                ranges[-1] = (first, length + 1)
+                continue
+        ranges.append((start, 1))
+    return ranges
 
 
 def write_hour(path: Path, minutes: int = 60) -> Path:

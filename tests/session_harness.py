@@ -18,6 +18,8 @@ from livekit import rtc
 from livekit.agents import Agent, AgentSession
 from livekit.agents.voice.io import AudioOutput, AudioOutputCapabilities
 
+from probe.taps.calls import CAPTURE_FRAME
+
 RATE = 24_000
 
 
@@ -121,7 +123,7 @@ class Recorder:
 
 def first_samples(recorder: Recorder) -> list[int]:
     captured = recorder.named("capture")
-    return [int(np.frombuffer(call[2].data, dtype=np.int16)[0]) for call in captured]
+    return [int(np.frombuffer(call[CAPTURE_FRAME].data, dtype=np.int16)[0]) for call in captured]
 
 
 def run(name: str, scenario: Callable[[], Coroutine[Any, Any, dict[str, Any]]]) -> None:

@@ -17,8 +17,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import MagicMock
 
-from probe.attach import SessionTaps
+from livekit import rtc
+
+from probe import compat
+from probe.taps import sources
+from probe.taps.calls import FAILURE, KIND, MARK_NAME, MARK_SINK, PUSH_FRAME, PUSH_SOURCE, end_of
 from probe.taps.sink import ProbeAudioOutput
+from probe.taps.taps import Taps as AllTaps
 from tests.session_harness import (
     RATE,
     Agent,
@@ -42,9 +47,9 @@ class Taps:
 
     def __init__(self, session: AgentSession, *, wire: bool = False) -> None:
         self.recorder = Recorder()
-        self.taps: SessionTaps | None = None
+        self.taps: AllTaps | None = None
         if PROBED:
-            self.taps = SessionTaps(session, self.recorder.put, self.recorder.fault, wire=wire)
+            self.taps = AllTaps(session, self.recorder.put, self.recorder.fault, wire=wire)
             self.taps.install()
 
     def remove(self) -> None:
@@ -93,7 +98,7 @@ async def greeting_before_start() -> dict[str, Any]:
         "captured": first_samples(taps.recorder),
         "done": done,
         "history": seen,
-        "ends": sorted({call[4] for call in taps.recorder.named("capture")}),
+        "ends": sorted({str(end_of(call)) for call in taps.recorder.named("capture")}),
         "faults": taps.recorder.faults,
     }
 
@@ -159,7 +164,7 @@ async def cancelled_first_capture() -> dict[str, Any]:
         "leaf": leaf.calls,
         "done": done,
         "history": history(session),
-        "ends": [call[4] for call in taps.recorder.named("capture")][:1],
+        "ends": [end_of(call) for call in taps.recorder.named("capture")][:1],
         "faults": taps.recorder.faults,
     }
     taps.remove()
@@ -291,7 +296,7 @@ async def tap_raises() -> dict[str, Any]:
     def put(record: Any) -> None:
         raise RuntimeError("no room")
 
-    taps = SessionTaps(session, put, recorder.fault, wire=False)
+    taps = AllTaps(session, put, recorder.fault, wire=False)
     if PROBED:
         taps.install()
     await session.start(Agent(instructions="scripted"))
@@ -338,7 +343,7 @@ async def sink_raises() -> dict[str, Any]:
     waiting = ProbeAudioOutput(Leaf(gate=asyncio.Event()), recorder.put)
     task = asyncio.create_task(waiting.capture_frame(frame(0)))
     await asyncio.sleep(0)
-    open_end = recorder.records[-1][4]
+    open_end = end_of(recorder.records[-1])
     task.cancel()
     cancelled = False
     try:
@@ -347,7 +352,7 @@ async def sink_raises() -> dict[str, Any]:
         cancelled = True
     return {
         "raised": raised,
-        "ends": [[record[0], record[4], record[6]] for record in recorder.records],
+        "ends": [[record[KIND], *record[FAILURE]] for record in recorder.records],
         "open_end": open_end,
         "cancelled": cancelled,
     }
@@ -448,20 +453,21 @@ async def answers_of_the_next_link() -> dict[str, Any]:
 
 async def swapped_mid_session() -> dict[str, Any]:
     """Another sink is set, and another leaf under a wrapper where the release can do that."""
-    from livekit import rtc
 
     class Sourced(Leaf):
-        def __init__(self) -> None:
+        def __init__(self, queue_ms: int) -> None:
             super().__init__()
-            self.source = rtc.AudioSource(RATE, 1, queue_size_ms=200)
+            self.source = rtc.AudioSource(RATE, 1, queue_ms)
 
         async def capture_frame(self, frame: Any) -> None:
             await super().capture_frame(frame)
             await self.source.capture_frame(frame)
 
+    constructor = rtc.AudioSource.__init__
     session = AgentSession()
-    first, second, third = Sourced(), Sourced(), Sourced()
+    first = Sourced(200)
     taps = Taps(session)
+    second, third = Sourced(150), Sourced(250)
     session.output.audio = first
     await session.start(Agent(instructions="scripted"))
     done = [await finished(session.say("one", audio=frames(4)))]
@@ -470,7 +476,7 @@ async def swapped_mid_session() -> dict[str, Any]:
     can_swap = hasattr(session.output, "replace_audio_tail")
     if can_swap:
         session.output.audio = Wrapper(third)
-        fourth = Sourced()
+        fourth = Sourced(350)
         session.output.replace_audio_tail(fourth)
     else:
         fourth = third
@@ -487,10 +493,10 @@ async def swapped_mid_session() -> dict[str, Any]:
         ]
 
     at_once = tapped()
-    pushes = [call[3] for call in taps.recorder.named("push")]
+    pushes = [call[PUSH_SOURCE] for call in taps.recorder.named("push")]
     last_chain = len(fourth.calls)
     # as if the time had passed in which a queue plays out
-    sys.modules["probe.attach"]._PLAYED_OUT_NS = 0  # type: ignore[attr-defined]  # a module
+    sources.PLAYED_OUT_NS = 0  # type: ignore[misc]  # for the test
     done.append(await finished(session.say("four", audio=frames(4, first=30_000))))
     later = tapped()
     await settle()
@@ -508,13 +514,15 @@ async def swapped_mid_session() -> dict[str, Any]:
         "tapped": at_once,
         "tapped_later": later,
         "pushes": pushes,
-        "queue_ms": sorted(
-            {
-                event.queue_ms
-                for event in taps.recorder.named("tapped")
-                if event.boundary == "pushed"
-            }
-        ),
+        "found": [
+            [event.source, event.sink, event.queue_ms]
+            for event in taps.recorder.named("tapped")
+            if event.boundary == "pushed"
+        ],
+        "flushed": [
+            call[MARK_SINK] for call in taps.recorder.named("mark") if call[MARK_NAME] == "flush"
+        ],
+        "constructor": rtc.AudioSource.__init__ is constructor,
         "fourth": last_chain,
         "can_swap": can_swap,
         "left": left,
@@ -630,7 +638,11 @@ async def verdict_kinds() -> dict[str, Any]:
             "done": done,
             "ordered": [event.at_ns for event in called] <= [event.at_ns for event in committed],
             "committed": len(committed),
-            "marks": [call[2] for call in taps.recorder.named("mark") if call[2] == "pause"],
+            "marks": [
+                call[MARK_NAME]
+                for call in taps.recorder.named("mark")
+                if call[MARK_NAME] == "pause"
+            ],
         }
         await settle()
         await session.aclose()
@@ -730,7 +742,7 @@ async def full_queue() -> dict[str, Any]:
     queue: deque[Any] = deque(range(60_000))
     session = AgentSession()
     session.output.audio = Leaf()
-    taps = SessionTaps(session, recorder.put, recorder.fault, queue=queue, wire=False)
+    taps = AllTaps(session, recorder.put, recorder.fault, queue=queue, wire=False)
     taps.install()
     await session.start(Agent(instructions="scripted"))
     await settle()
@@ -753,12 +765,6 @@ async def full_queue() -> dict[str, Any]:
 async def room_builds_the_sink() -> dict[str, Any]:
     """A room builds the output itself, and a greeting comes in on_enter; then a recorder is put
     around what session.output.audio gives, as a job does it."""
-    from livekit import rtc
-
-    class Room(rtc.Room):
-        # one that was never connected has none, and some releases register calls with it
-        local_participant = MagicMock()  # type: ignore[assignment]
-
     session = AgentSession()
     taps = Taps(session, wire=True)
     unset_before = session.output.audio is None
@@ -775,8 +781,8 @@ async def room_builds_the_sink() -> dict[str, Any]:
     session.output.audio = Wrapper(session.output.audio, "recorder")
     done = await finished(session.say("more", audio=frames(10, first=20_000)))
     await settle(0.3)
-    pushed = sum(call[2].samples_per_channel for call in taps.recorder.named("push"))
-    sources = {
+    pushed = sum(call[PUSH_FRAME].samples_per_channel for call in taps.recorder.named("push"))
+    tapped = {
         (event.boundary, event.source, event.queue_ms)
         for event in taps.recorder.named("tapped")
         if event.boundary == "pushed"
@@ -790,7 +796,7 @@ async def room_builds_the_sink() -> dict[str, Any]:
         "pushed": pushed,
         "chain": [kind for kind in kinds(session.output.audio) if "Probe" not in kind],
         "probes": sum(kind == "ProbeAudioOutput" for kind in kinds(session.output.audio)),
-        "sources": sorted(sources),
+        "sources": sorted(tapped),
         "sent": [[event.rate_hz, event.block_samples] for event in sent],
         "blocks": len(taps.recorder.named("blocks")) > 0,
         "faults": taps.recorder.faults,
@@ -801,14 +807,173 @@ async def room_builds_the_sink() -> dict[str, Any]:
     return found
 
 
+ENDINGS = (
+    "session_closed", "caller_left", "handed_over", "interrupt_called", "speech_committed",
+    "speech_done",
+)  # fmt: skip
+
+
+def endings(recorder: Recorder) -> list[str]:
+    """What ended, in the order of its times and, where those are one, as it was written."""
+    events = [
+        event for event in recorder.records if not isinstance(event, list) and event.NAME in ENDINGS
+    ]
+    return [event.NAME for event in sorted(events, key=lambda event: event.at_ns)]
+
+
+async def closed_while_it_speaks() -> dict[str, Any]:
+    """A session is closed, or shut down, in the middle of a speech; and one that never ran."""
+    found: dict[str, Any] = {}
+
+    async def by(name: str, close: Any) -> None:
+        session = AgentSession()
+        taps = Taps(session)
+        session.output.audio = Leaf()
+        await session.start(Agent(instructions="scripted"))
+        handle = session.say("a long story", audio=frames(400, pause=0.01))
+        await settle(0.1)
+        await close(session)
+        done = await finished(handle)
+        await settle()
+        closed = taps.recorder.named("session_closed")
+        taps.remove()
+        found[name] = {
+            "endings": endings(taps.recorder),
+            "reasons": [event.reason for event in closed],
+            "done": done,
+            "own": sorted(set(vars(session)) & {"_aclose_impl"}),
+            "faults": taps.recorder.faults,
+        }
+
+    async def shut_down(session: Any) -> None:
+        session.shutdown(drain=False)
+        await settle(0.1)
+
+    await by("aclose", lambda session: session.aclose())
+    await by("shutdown", shut_down)
+    idle = AgentSession()
+    taps = Taps(idle)
+    await idle.aclose()
+    await settle()
+    taps.remove()
+    found["never started"] = endings(taps.recorder)
+    return found
+
+
+async def closed_in_another_way() -> dict[str, Any]:
+    """A release that closes by a call not known here: its end is all that can be seen."""
+    from livekit.agents import CloseReason
+
+    session = AgentSession()
+    compat.CLOSING_CALL = "_close_as_nobody_knows"
+    taps = Taps(session)
+    lacking = compat.missing(session)
+    compat.CLOSING_CALL = "_aclose_impl"
+    session.output.audio = Leaf()
+    await session.start(Agent(instructions="scripted"))
+    await session._aclose_impl(reason=CloseReason.JOB_SHUTDOWN)
+    await settle()
+    taps.remove()
+    return {
+        "reasons": [event.reason for event in taps.recorder.named("session_closed")],
+        "missing": "session_closed" in lacking,
+    }
+
+
+class Room(rtc.Room):
+    """Never connected. Such a one has no participants, and some releases register calls with it."""
+
+    local_participant = MagicMock()  # type: ignore[assignment]
+
+
+async def caller_leaves() -> dict[str, Any]:
+    """Somebody else leaves the room, then the caller, who is being spoken to."""
+    session = AgentSession()
+    taps = Taps(session)
+    room = Room()
+    leaf = Leaf()
+    session.output.audio = leaf
+    await session.start(Agent(instructions="scripted"), room=room)
+    caller, other = (
+        MagicMock(identity=identity, disconnect_reason=rtc.DisconnectReason.CLIENT_INITIATED)
+        for identity in ("caller", "other")
+    )
+    session._room_io._participant_available_fut.set_result(caller)
+    handle = session.say("a long story", audio=frames(400, pause=0.01))
+    await settle(0.1)
+    room.emit("participant_disconnected", other)
+    alone = len(taps.recorder.named("caller_left"))
+    room.emit("participant_disconnected", caller)
+    done = await finished(handle)
+    await settle(0.2)
+    room.emit("participant_disconnected", caller)
+    listening = len(room._events.get("participant_disconnected", ()))
+    taps.remove()
+    return {
+        "other": alone,
+        "endings": endings(taps.recorder),
+        "left": [event.reason for event in taps.recorder.named("caller_left")],
+        "closed": [event.reason for event in taps.recorder.named("session_closed")],
+        "done": done,
+        "listening": listening,
+        "faults": taps.recorder.faults,
+    }
+
+
+async def nobody_listens_to_a_room_any_more() -> dict[str, Any]:
+    """The probe leaves while the session is in its room."""
+    session = AgentSession()
+    session.output.audio = Leaf()
+    room = Room()
+    await session.start(Agent(instructions="scripted"), room=room)
+
+    def listening() -> int:
+        return len(room._events.get("participant_disconnected", ()))
+
+    counts = [listening()]
+    taps = Taps(session)
+    await settle()
+    counts.append(listening())
+    taps.remove()
+    counts.append(listening())
+    await session.aclose()
+    return {"counts": counts}
+
+
+async def handed_over() -> dict[str, Any]:
+    """Agents take over from each other; code interrupts a speech for it."""
+    session = AgentSession()
+    taps = Taps(session)
+    session.output.audio = Leaf()
+    first, second = Agent(instructions="one"), Agent(instructions="two")
+    await session.start(first)
+    await finished(session.say("hello", audio=frames(3)))
+    session.update_agent(second)
+    await settle(0.1)
+    handle = session.say("a long story", audio=frames(400, pause=0.01))
+    await settle(0.1)
+    session.update_agent(first)
+    session.interrupt()
+    done = await finished(handle)
+    await settle(0.1)
+    taken = taps.recorder.named("handed_over")
+    found = {
+        "agents": [[event.old, event.new] for event in taken],
+        "endings": endings(taps.recorder)[1:],
+        "done": done,
+        "faults": taps.recorder.faults,
+    }
+    await session.aclose()
+    taps.remove()
+    return found
+
+
 ACTIVITY = "livekit.agents.voice.agent_activity"
 SESSION = "livekit.agents.voice.agent_session"
 
 
 async def callers() -> dict[str, Any]:
     """Who interrupts, read from the calling code: functions by module and name, outermost first."""
-    from probe import compat
-
     paths = {
         "vad": [
             (ACTIVITY, "on_vad_inference_done"),
@@ -869,6 +1034,11 @@ SCENARIOS = {
         options_are_told,
         full_queue,
         room_builds_the_sink,
+        closed_while_it_speaks,
+        closed_in_another_way,
+        caller_leaves,
+        nobody_listens_to_a_room_any_more,
+        handed_over,
         callers,
         verdict_kinds,
         refused_interrupt,

@@ -13,14 +13,13 @@ from probe.assemble.assembler import Assembler
 from probe.taps.calls import (
     BLOCKS,
     CAPTURE,
-    CAPTURE_END,
     CLEAR,
+    ENDED,
+    FAILURE,
     MARK,
     PUSH,
-    PUSH_END,
-    PUSH_ENDED,
-    PUSH_ERROR,
 )
+from probe.taps.failures import Failure
 from probe.trace.events import (
     CaptureEnded,
     Faulted,
@@ -53,6 +52,14 @@ def noise(seed: int, values: int) -> bytes:
     return np.random.default_rng(seed).integers(-32768, 32767, values, dtype=np.int16).tobytes()
 
 
+def capture_of(made: Any, at_ns: int, ended_ns: Any, speech: str | None = None) -> list[Any]:
+    return [CAPTURE, at_ns / 1e9, ended_ns and ended_ns / 1e9, None, made, speech]
+
+
+def clear_mark(at_ns: int, sink: int = 1) -> list[Any]:
+    return [MARK, at_ns, at_ns + 1000, None, "clear", "speech", sink]
+
+
 class Trace:
     """An assembler and the events it gave."""
 
@@ -68,9 +75,7 @@ class Trace:
 
     def capture(self, at_ms: float, data: bytes, end: str | None = "returned") -> Any:
         at_ns = int(at_ms * MS)
-        return self.put(
-            [CAPTURE, at_ns / 1e9, frame(data), "speech", end, end and (at_ns + MS) / 1e9, None]
-        )
+        return self.put(capture_of(frame(data), at_ns, end and at_ns + MS, "speech"))
 
     def push(
         self,
@@ -85,14 +90,13 @@ class Trace:
     ) -> Any:
         at_ns = int(at_ms * MS)
         made = frame(data, rate_hz, channels)
-        return self.put([PUSH, at_ns, made, source, accepted, end, end and at_ns + MS, None])
+        return self.put([PUSH, at_ns, end and at_ns + MS, None, made, source, accepted])
 
     def clear(self, at_ms: float, source: int = 1) -> None:
-        self.put([CLEAR, int(at_ms * MS), source, int(at_ms * MS) + 1000, None])
+        self.put([CLEAR, int(at_ms * MS), int(at_ms * MS) + 1000, None, source])
 
     def clear_sink(self, at_ms: float) -> None:
-        at_ns = int(at_ms * MS)
-        self.put([MARK, at_ns, "clear", "speech", "returned", at_ns + 1000, None])
+        self.put(clear_mark(int(at_ms * MS)))
 
     def origins(self) -> dict[int, list[Any]]:
         """The captured ranges of each push, whenever they were written."""
@@ -104,7 +108,7 @@ class Trace:
 
     def blocks(self, at_ms: float, data: bytes, source: int = 1, channels: int = 1) -> None:
         made = frame(data, RATE, channels)
-        self.put([BLOCKS, int(at_ms * MS), made, source])
+        self.put([BLOCKS, int(at_ms * MS), None, None, made, source])
 
     def tick(self, at_ms: float) -> None:
         self.events += self.assembler.tick(int(at_ms * MS))
@@ -116,10 +120,12 @@ class Trace:
         return [event for event in self.events if isinstance(event, kind)]
 
 
-def end(record: Any, how: str, at_ms: float, error: str | None = None) -> None:
-    record[PUSH_ERROR] = error
-    record[PUSH_ENDED] = int(at_ms * MS)
-    record[PUSH_END] = how
+def end(record: Any, at_ms: float, failure: Failure | None = None) -> None:
+    record[FAILURE] = failure
+    record[ENDED] = int(at_ms * MS)
+
+
+REFUSED = Failure("raised", "Exception", "InvalidState - the rates differ")
 
 
 def test_a_frame_is_followed_from_capture_to_push_to_wire() -> None:
@@ -149,13 +155,15 @@ def test_a_call_that_runs_is_written_after_150_ms_and_its_end_later() -> None:
     assert not trace.of(FrameCaptured)
     trace.tick(161)
     assert trace.of(FrameCaptured)[0].end is None
-    record[CAPTURE_END] = "cancelled"
+    record[FAILURE] = Failure("cancelled", "CancelledError")
+    record[ENDED] = 0.19
     trace.tick(200)
-    assert trace.of(CaptureEnded)[0].end == "cancelled"
+    (gave_up,) = trace.of(CaptureEnded)
+    assert (gave_up.at_ns, gave_up.end, gave_up.error) == (190 * MS, "cancelled", "CancelledError")
     pushed = trace.push(210, noise(1, 480), end=None)
     trace.tick(361)
     assert trace.of(FramePushed)[0].accepted
-    end(pushed, "returned", 380)
+    end(pushed, 380)
     trace.tick(390)
     (ended,) = trace.of(PushEnded)
     assert (ended.at_ns, ended.end, ended.accepted) == (380 * MS, "returned", True)
@@ -167,12 +175,13 @@ def test_a_refused_frame_takes_no_positions_and_can_be_handed_over_again() -> No
     trace = Trace()
     trace.capture(0, noise(1, 480))
     refused = trace.push(5, noise(1, 480), end=None)
-    end(refused, "raised", 6, "Exception")
+    end(refused, 6, REFUSED)
     trace.tick(20)
     trace.push(30, noise(1, 480))
     trace.finish(300)
     first, again = trace.of(FramePushed)
     assert (first.accepted, first.start_sample, first.error) == (False, 0, "Exception")
+    assert first.detail == "InvalidState - the rates differ"
     assert (again.accepted, again.start_sample) == (True, 0)
     assert first.captured == again.captured == [(0, 480)]
 
@@ -184,9 +193,9 @@ def test_a_frame_that_may_be_refused_waits_for_its_end() -> None:
     other_rate = trace.push(2, noise(3, 480), end=None, rate_hz=16_000)
     trace.tick(200)
     assert len(trace.of(FramePushed)) == 1
-    end(second, "raised", 210, "Exception")
-    end(other_rate, "raised", 211, "Exception")
-    end(waiting, "returned", 220)
+    end(second, 210, REFUSED)
+    end(other_rate, 211, REFUSED)
+    end(waiting, 220)
     trace.push(230, noise(4, 480))
     trace.finish(500)
     accepted = {event.push: event.accepted for event in trace.of(FramePushed)}
@@ -199,12 +208,13 @@ def test_a_push_that_raises_after_it_was_written_gives_its_positions_back() -> N
     trace = Trace()
     late = trace.push(0, noise(1, 480), end=None)
     trace.tick(160)
-    end(late, "raised", 170, "Exception")
+    end(late, 170, REFUSED)
     trace.tick(180)
     trace.push(190, noise(2, 480))
     trace.blocks(240, noise(2, 480) + bytes(2 * 720))
     trace.finish(500)
-    assert trace.of(PushEnded)[0].accepted is False
+    (ended,) = trace.of(PushEnded)
+    assert (ended.accepted, ended.detail) == (False, "InvalidState - the rates differ")
     assert [event.start_sample for event in trace.of(FramePushed)] == [0, 0]
     assert [(run.start_sample, run.samples) for run in trace.of(RunSent)] == [(0, 480)]
 
@@ -230,10 +240,10 @@ def test_odd_frames_never_raise() -> None:
     ]
     for index, made in enumerate(odd):
         at_ns = index * MS
-        trace.put([CAPTURE, at_ns / 1e9, made, None, "returned", at_ns / 1e9, None])
-        trace.put([PUSH, at_ns, made, 1, True, "returned", at_ns, None])
-        trace.put([BLOCKS, at_ns, made, 1])
-    trace.put([MARK, 7 * MS, "clear", None, "returned", 7 * MS, None])
+        trace.put(capture_of(made, at_ns, at_ns))
+        trace.put([PUSH, at_ns, at_ns, None, made, 1, True])
+        trace.put([BLOCKS, at_ns, None, None, made, 1])
+    trace.put(clear_mark(7 * MS, sink=2))
     trace.finish(400)
     captured = trace.of(FrameCaptured)
     assert [event.samples for event in captured] == [0, 1, 5, 3, 0, 0]
@@ -244,13 +254,14 @@ def test_odd_frames_never_raise() -> None:
         parts = matched[0].captured if pushed.captured is None else pushed.captured
         assert sum(samples for _, samples in parts) == pushed.samples
     assert {event.kind for event in trace.of(Faulted)} == {"tap_raised"}
-    assert trace.of(SinkMarked)[0].mark == "clear"
+    (mark,) = trace.of(SinkMarked)
+    assert (mark.mark, mark.sink, mark.ended_ns) == ("clear", 2, 7 * MS + 1000)
 
 
 def test_stereo_handed_to_a_mono_source_as_it_lies_is_followed_value_by_value() -> None:
     trace = Trace()
     data = noise(1, 960)
-    trace.put([CAPTURE, 0.0, frame(data, RATE, 2), None, "returned", MS / 1e9, None])
+    trace.put(capture_of(frame(data, RATE, 2), 0, MS))
     trace.push(5, data[: 2 * 480])
     trace.push(6, data[2 * 480 :])
     trace.finish(300)
@@ -438,7 +449,7 @@ def test_what_leaks_past_a_clear_of_the_sink_belongs_to_what_was_cleared() -> No
     trace.push(10, noise(1, 2400)[:2400])
     under_way = trace.push(60, noise(1, 2400)[2400:], end=None)
     trace.clear_sink(70)
-    end(under_way, "returned", 75)
+    end(under_way, 75)
     trace.push(80, bytes(2400))
     said(trace, 90, bytes(2 * 2400) + noise(2, 1200))
     for index in range(3):
@@ -497,16 +508,14 @@ def test_every_sample_read_and_every_sample_pushed_is_accounted_for_once(
         now += 50
         data = noise(seed, samples * channels)
         if action == "capture":
-            trace.put(
-                [CAPTURE, now * MS / 1e9, frame(data, RATE, channels), None, "returned", now, None]
-            )
+            trace.put(capture_of(frame(data, RATE, channels), now * MS, now * MS))
             captured += samples
         elif action == "push":
             trace.push(now, data, channels=channels)
         elif action == "clear":
             trace.clear(now)
         elif action == "mark":
-            trace.put([MARK, now * MS, "clear", None, "returned", now * MS, None])
+            trace.put(clear_mark(now * MS))
         else:
             content = bytes(len(data)) if action == "silence" else data
             trace.blocks(now, content, channels=channels)

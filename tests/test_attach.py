@@ -98,7 +98,11 @@ def test_taps_follow_the_sink_to_another_source() -> None:
     assert not [name for name, _ in seen["tapped"] if name == "untapped"], "they may still play"
     assert ["untapped", 1] in seen["tapped_later"]
     assert ["untapped", last] not in seen["tapped_later"]
-    assert seen["queue_ms"] == [200]
+    # of the first nobody saw how it was made; a source is found under the sink that marks go to
+    queues = {1: None, 2: 150, 3: 250, 4: 350}
+    assert seen["found"] == [[n, n, queues[n]] for n in sorted({1, 2, 3, last})]
+    assert seen["flushed"] == [1, 2, last, last]
+    assert seen["constructor"], "the class is left as it was"
     assert seen["left"] == [[], [], [], []]
 
 

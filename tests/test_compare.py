@@ -24,6 +24,7 @@ from reports.compare.gates import NewGate, parse
 from reports.compare.measures import MEASURES, order_of
 from reports.compare.runs import why_set_apart
 from reports.show import compare_json, compare_markdown, compare_terminal
+from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call
 from tests.report_traces import header
 
@@ -343,7 +344,7 @@ def test_several_barge_ins_add_up_where_they_were_scripted_and_else_are_averaged
         figures = {measure.name: measure.of(twice) for measure in MEASURES}
         assert figures["leaked-sent"] == 50 * times
         assert figures["leaked-pushed"] == 0
-        assert figures["stop"] == (once.barge_ins[0].stop_ms or 0) * times
+        assert figures["stop"] == (time_ms(once.barge_ins[0].stop_ns) or 0) * times
 
 
 def test_the_figures_of_a_run_are_those_of_its_report(builds: Builds) -> None:
@@ -356,7 +357,7 @@ def test_the_figures_of_a_run_are_those_of_its_report(builds: Builds) -> None:
     assert pushed is not None
     assert run.figures["leaked-sent"] == sent.ms == 50
     assert run.figures["leaked-pushed"] == pushed.ms == 0
-    assert run.figures["stop"] == found.stop_ms
+    assert run.figures["stop"] == time_ms(found.stop_ns)
     assert run.figures["swallowed"] == 0
     assert run.figures["position"] == 0
     assert run.figures["control"] is None
@@ -434,6 +435,22 @@ def test_the_order_of_the_marks_is_told_with_what_falls_together(builds: Builds)
     text = terminal(builds.compared())
     assert "order A pause = verdict, source clear, commit, clear, resume 1/1" in text
     assert "B pause = verdict, source clear, commit, clear 1/1" in text
+
+
+def test_orders_of_every_build_are_parted_alike(builds: Builds) -> None:
+    """Marks of an order are parted by commas, so orders are parted by semicolons: of the first
+    build and of those that stand below it."""
+    for build, clears in (("old", (302, 310)), ("new", (320, 330))):
+        for at_ms in clears:
+            call = barge_in().without("mark").mark(200, "pause").mark(at_ms, "clear")
+            builds.add(build, call if at_ms < 330 else call.mark(340, "resume"))
+        builds.add(build, barge_in())
+    text = terminal(builds.compared())
+    begin = text.index("order A")
+    told = text[begin : text.index("findings", begin)]
+    of_first, of_other = told.split(" B ")
+    assert "; " in of_first
+    assert "; " in of_other
 
 
 def test_findings_of_one_build_only_are_named_with_how_many_runs_had_them(

@@ -77,6 +77,7 @@ def test_random_captures_pauses_clears_and_resumes_always_balance(
             "held": segment.held_samples,
             "cleared": segment.cleared_samples,
             "queued": segment.queued_samples,
+            "added": 0,
         } == dataclasses.asdict(truth)
         assert segment.captured.samples == (
             segment.pushed.samples + (segment.dropped_samples or 0) + (segment.held_samples or 0)
@@ -215,3 +216,43 @@ def test_a_clear_that_failed_accounts_for_nothing() -> None:
         for event in whole_call()
     ]
     assert analysis_of(events).balanced is False
+
+
+# Two sinks over two sources, off the grid of whole microseconds --------------------------------
+
+OFF_GRID = {"step_ns": 1_037, "grid_ns": 300}
+
+
+@QUICK
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("capture"), st.integers(1, 2500), st.integers(0, 1)),
+            st.tuples(st.just("tick"), st.integers(1, 30), st.just(0)),
+            st.tuples(
+                st.sampled_from(["pause", "resume", "clear", "flush"]),
+                st.just(0),
+                st.integers(0, 1),
+            ),
+        ),
+        max_size=40,
+    )
+)
+def test_a_speech_over_two_sources_balances_on_each(steps: list[tuple[str, int, int]]) -> None:
+    call = Simulation(**OFF_GRID)
+    call.swap(rate_hz=48_000)
+    for step, amount, nth in steps:
+        sink = call.sinks[nth]
+        if step == "capture":
+            call.capture(amount, sink=sink)
+        elif step == "tick":
+            call.tick(amount)
+        else:
+            getattr(call, step)(sink=sink)
+    analysis = analysis_of(call.end())
+    assert analysis.trace.problems == ()
+    for segment, truth in zip(analysis.segments, call.truth, strict=True):
+        assert segment.pushed is not None
+        assert segment.sent is not None
+        assert (segment.pushed.samples, segment.sent.samples) == (truth.pushed, truth.sent)
+        assert (segment.cleared_samples, segment.queued_samples) == (truth.cleared, truth.queued)

@@ -43,9 +43,9 @@ def test_what_the_sink_raises_reaches_the_caller_and_is_noted() -> None:
     assert seen["cancelled"]
     assert seen["open_end"] is None
     assert seen["ends"] == [
-        ["capture", "raised", "ValueError"],
-        ["mark", "raised", "KeyError"],
-        ["capture", "cancelled", "CancelledError"],
+        ["capture", "raised", "ValueError", None],
+        ["mark", "raised", "KeyError", None],
+        ["capture", "cancelled", "CancelledError", None],
     ]
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -11,15 +13,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from probe.cli.main import main
 from probe.trace.events import (
+    CallerLeft,
     Event,
     FrameCaptured,
     FramePushed,
+    HandedOver,
     PlaybackReported,
     QueueCleared,
     RunSent,
+    SessionClosed,
     SinkMarked,
 )
+from probe.trace.reader import read_trace
+from reports import analyze
+from reports.account.ledger import balance
+from reports.account.source import ledger_of
 from reports.timeline import FATES, Depth, Frames, Timeline, lay_out
 from tests.html_calls import clean, leaking, read, swallowing
 from tests.report_traces import MS, TICK, header, taps, write, write_hour
@@ -48,6 +58,43 @@ def test_the_lanes_hold_what_the_ledger_counts(tmp_path: Path, make: Any) -> Non
     assert lost == (totals.dropped_samples or 0) + (totals.cleared_samples or 0)
     (depth,) = timeline.depth
     assert depth.samples[-1] == totals.queued_samples
+
+
+def test_a_page_balances_a_trace_once(tmp_path: Path) -> None:
+    path = write(tmp_path / "call.jsonl", leaking())
+    balanced = 0
+
+    def profile(frame: FrameType, event: str, _: object) -> None:
+        nonlocal balanced
+        balanced += event == "call" and frame.f_code is balance.__code__
+
+    sys.setprofile(profile)
+    try:
+        code = main(["report", str(path), "-o", str(tmp_path / "call.html")])
+    finally:
+        sys.setprofile(None)
+    assert (code, balanced) == (0, 1)
+
+
+@pytest.mark.parametrize("make", [str, read_trace, ledger_of])
+def test_a_timeline_is_the_same_whatever_it_is_laid_out_from(tmp_path: Path, make: Any) -> None:
+    path = write(tmp_path / "call.jsonl", leaking())
+    timeline, same = lay_out(path), lay_out(make(path))
+    assert timeline.marks == same.marks
+    assert np.array_equal(timeline.sent.at_ns, same.sent.at_ns)
+    assert analyze(path) == analyze(make(path))
+
+
+def test_who_left_and_who_took_over_are_marks(tmp_path: Path) -> None:
+    events = [
+        *taps(), HandedOver(10 * MS, 1, 2), CallerLeft(20 * MS, "client_initiated"),
+        SessionClosed(30 * MS, "participant_disconnected"),
+    ]  # fmt: skip
+    told = [(mark.what, mark.detail) for mark in lanes(tmp_path, events).marks]
+    assert told == [
+        ("handed over", "agent 1 to 2"), ("caller left", "client_initiated"),
+        ("session closed", "participant_disconnected"),
+    ]  # fmt: skip
 
 
 def test_what_was_lost_is_marked_where_it_was_pushed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""FORMAT.md says what events.py says: no more, no less, and its example is a trace."""
+"""FORMAT.md says what the events say: no more, no less, and its example is a trace."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ def report(
     code 1; the others are reported all the same. An --expect that does not hold makes the exit
     code 3, and so does a finding that --fail-on forbids; one that could not be judged makes it 1.
     """
-    from probe.trace.reader import read_trace
     from reports import analyze
+    from reports.account.source import ledger_of
     from reports.timeline import lay_out
 
     assertions = expectations.read(expected, "--expect")
@@ -101,10 +101,10 @@ def report(
     failed = False
     for path in files:
         try:
-            trace = read_trace(path)
-            analyses.append(analyze(trace, settings=chosen))
+            ledger = ledger_of(path)
+            analyses.append(analyze(ledger, settings=chosen))
             if draws:
-                timelines.append(lay_out(trace))
+                timelines.append(lay_out(ledger))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
             failed = True
             click.echo(f"sinkprobe: {error}", err=True)

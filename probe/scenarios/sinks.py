@@ -157,10 +157,9 @@ class Counts:
         InstancePatch(sink, "on_playback_finished", counted_finish)
 
     def _watch_source(self, sink: Any) -> bool:
-        found = compat.find_source(sink)
-        if found is None:
+        source: Any = compat.find_source(sink)
+        if source is None:
             return False
-        source = found[1]
         capture_frame, clear_queue = source.capture_frame, source.clear_queue
 
         async def counted_push(frame: rtc.AudioFrame) -> None:

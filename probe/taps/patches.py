@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["InstancePatch"]
+__all__ = ["InstancePatch", "Patches"]
 
 _ABSENT: Any = object()
 
@@ -39,3 +40,39 @@ class InstancePatch:
         else:
             setattr(self._owner, self._name, self._previous)
         return True
+
+
+class Patches:
+    """Several attributes of one instance, replaced together."""
+
+    __slots__ = ("_patches", "owner")
+
+    def __init__(self, owner: Any, replacements: Mapping[str, Any] = {}) -> None:  # only read
+        """Put all of them on, or none.
+
+        Raises:
+            AttributeError: the instance takes no attributes.
+        """
+        self.owner = owner
+        self._patches: list[InstancePatch] = []
+        try:
+            for name, replacement in replacements.items():
+                self.put(name, replacement)
+        except BaseException:
+            self.undo()
+            raise
+
+    def put(self, name: str, replacement: Any) -> None:
+        """Put one more on.
+
+        Raises:
+            AttributeError: the instance takes no attributes.
+        """
+        self._patches.append(InstancePatch(self.owner, name, replacement))
+
+    def undo(self) -> None:
+        """Take all of them off, the last one first; idempotent. What somebody else has replaced
+        since is left to them."""
+        patches, self._patches = self._patches, []
+        for patch in reversed(patches):
+            patch.undo()

@@ -8,7 +8,6 @@ behaves as if the tap were not there.
 from __future__ import annotations
 
 import abc
-import asyncio
 import sys
 from collections.abc import Callable, Coroutine
 from time import monotonic, monotonic_ns
@@ -17,18 +16,26 @@ from typing import Any
 from livekit import rtc
 from livekit.agents.voice.io import AudioOutput
 
-from probe.taps.calls import CAPTURE, MARK, Call
-from probe.taps.patches import InstancePatch
-from probe.trace.events import Event, PlaybackReported
+from probe import compat
+from probe.taps.calls import (
+    CAPTURE,
+    ENDED,
+    FAILURE,
+    MARK,
+    MARK_SINK,
+    MARK_SPEECH,
+    Call,
+    Put,
+    forward,
+)
+from probe.taps.failures import failure
+from probe.taps.guard import Fault, Guard
+from probe.taps.patches import Patches
+from probe.taps.playback import PlaybackTap
+from probe.trace.events import MarkName
 
-__all__ = ["ProbeAudioOutput", "SinkHook"]
+__all__ = ["ProbeAudioOutput", "lead_through"]
 
-Put = Callable[[Any], None]
-"""Takes a `Call` or an `Event`; never blocks and never raises."""
-Fault = Callable[[str, str], None]
-"""Takes a fault's kind and its detail."""
-
-_CANCELLED = (asyncio.CancelledError, GeneratorExit)
 _CALLS = ("capture_frame", "flush", "clear_buffer", "pause", "resume")
 
 
@@ -40,15 +47,7 @@ class _NoSession:
         self._current_speech: Any = None
 
 
-def _no_segment() -> None:
-    return None
-
-
-def _nowhere(record: Any) -> None:
-    return None
-
-
-def _no_fault(kind: str, detail: str) -> None:
+def _nothing(*_: Any) -> None:
     return None
 
 
@@ -64,13 +63,14 @@ class ProbeAudioOutput(AudioOutput):
     # Slots, and no __getattr__: with it a lookup on this class costs a quarter of a frame.
     __slots__ = (
         "_probe_clear",
-        "_probe_fault",
         "_probe_flush",
         "_probe_forward",
-        "_probe_listeners",
+        "_probe_guard",
         "_probe_next",
+        "_probe_number",
         "_probe_on_segment",
         "_probe_pause",
+        "_probe_playback",
         "_probe_put",
         "_probe_put_frame",
         "_probe_resume",
@@ -78,13 +78,14 @@ class ProbeAudioOutput(AudioOutput):
         "_probe_session",
     )
     _probe_clear: Callable[[], Any]
-    _probe_fault: Fault
     _probe_flush: Callable[[], Any]
     _probe_forward: Callable[[rtc.AudioFrame], Coroutine[Any, Any, Any]]
-    _probe_listeners: list[tuple[str, Callable[[Any], None]]]
+    _probe_guard: Guard
     _probe_next: AudioOutput
+    _probe_number: Callable[[], int | None]
     _probe_on_segment: Callable[[], None]
     _probe_pause: Callable[[], Any]
+    _probe_playback: PlaybackTap
     _probe_put: Put
     _probe_put_frame: Put
     _probe_resume: Callable[[], Any]
@@ -98,8 +99,9 @@ class ProbeAudioOutput(AudioOutput):
         *,
         put_frame: Put | None = None,
         session: Any = None,
-        on_segment: Callable[[], None] = _no_segment,
-        fault: Fault = _no_fault,
+        number: Callable[[], int | None] = _nothing,
+        on_segment: Callable[[], None] = _nothing,
+        fault: Fault = _nothing,
     ) -> None:
         """Stand before ``next_in_chain`` and record to ``put``.
 
@@ -109,21 +111,24 @@ class ProbeAudioOutput(AudioOutput):
             put_frame: takes the records of frames instead.
             session: has the attribute path that `probe.compat.speaking` vouches for; None where
                 code feeds the sink without a session.
+            number: gives the number of the sink that a mark goes to; asked at each mark.
             on_segment: called before the first frame of each segment is recorded.
             fault: takes the kind and detail of a failure of the tap itself.
         """
         # The base constructor is left out on purpose. It would wrap a bare leaf in a proxy (from
         # 1.6), listen to the next link a second time, and set up counters nothing may read here.
         link: Any = next_in_chain
+        guard = Guard(fault)
         for name, value in (
             ("next", next_in_chain),
             ("put", put),
             ("put_frame", put_frame or put),
             ("session", _NoSession() if session is None else session),
+            ("number", number),
             ("on_segment", on_segment),
-            ("fault", fault),
+            ("guard", guard),
             ("segment_ended", True),
-            ("listeners", []),
+            ("playback", PlaybackTap(link, put, guard, self._probe_speech)),
             # bound once, so that a hook on the very same sink does not lead back here
             ("forward", link.capture_frame),
             ("flush", link.flush),
@@ -133,36 +138,41 @@ class ProbeAudioOutput(AudioOutput):
         ):
             _own(self, f"_probe_{name}", value)
         self._probe_adopt()
-        self._probe_listen()
+        self._probe_playback.install()
 
     # -- the recorded calls --
 
     async def capture_frame(self, frame: rtc.AudioFrame) -> Any:
         """Record the frame, hand it on, note how that ended."""
         if self._probe_segment_ended:
-            self._probe_segment_begins()
+            _own(self, "_probe_segment_ended", False)
+            self._probe_guard.attempt("segment", self._probe_on_segment)
         try:
             # the path is read here and not through a function: a call costs more than the rest
-            try:
-                handle = self._probe_session._activity._current_speech
-                speech = None if handle is None else handle._id
-            except AttributeError:
-                speech = None
-            record: Call = [CAPTURE, monotonic(), frame, speech, None, None, None]
-            self._probe_put_frame(record)
+            handle = self._probe_session._activity._current_speech
+            speech = None if handle is None else handle._id
+            self._probe_put_frame(record := [CAPTURE, monotonic(), None, None, frame, speech])
         except Exception as error:
-            record = [CAPTURE, 0.0, None, None, None, None, None]
-            self._probe_failed("capture_frame", error)
+            record = self._probe_unspoken(frame, error)
         try:
-            result: Any = await self._probe_forward(frame)
+            return await self._probe_forward(frame)
         except BaseException as error:
-            record[5] = monotonic()
-            record[6] = type(error).__name__
-            record[4] = "cancelled" if isinstance(error, _CANCELLED) else "raised"
+            record[FAILURE] = failure(error)
             raise
-        record[5] = monotonic()
-        record[4] = "returned"
-        return result
+        finally:
+            record[ENDED] = monotonic()
+
+    def _probe_unspoken(self, frame: rtc.AudioFrame, error: Exception) -> Call:
+        """The record of a frame for which no speech could be read: there is no activity, and code
+        feeds the sink itself. Whatever else went wrong is a fault, and the record goes nowhere."""
+        record: Call = [CAPTURE, monotonic(), None, None, frame, None]
+        try:
+            if not isinstance(error, AttributeError):
+                raise error
+            self._probe_put_frame(record)
+        except Exception as failed:
+            self._probe_guard.failed("capture_frame", failed)
+        return record
 
     def flush(self) -> Any:
         """Record the flush and hand it on."""
@@ -182,89 +192,18 @@ class ProbeAudioOutput(AudioOutput):
         """Record the resume and hand it on."""
         return self._probe_mark("resume", self._probe_resume)
 
-    def _probe_mark(self, name: str, forward: Callable[[], Any]) -> Any:
+    def _probe_mark(self, name: MarkName, call: Callable[[], Any]) -> Any:
+        record: Call = [MARK, monotonic_ns(), None, None, name, None, None]
         try:
-            record: Call = [MARK, monotonic_ns(), name, self._probe_speech(), None, None, None]
+            record[MARK_SPEECH] = self._probe_speech()
+            record[MARK_SINK] = self._probe_number()
             self._probe_put(record)
         except Exception as error:
-            record = [MARK, 0, name, None, None, None, None]
-            self._probe_failed(name, error)
-        try:
-            result = forward()
-        except BaseException as error:
-            record[5] = monotonic_ns()
-            record[6] = type(error).__name__
-            record[4] = "cancelled" if isinstance(error, _CANCELLED) else "raised"
-            raise
-        record[5] = monotonic_ns()
-        record[4] = "returned"
-        return result
-
-    def _probe_segment_begins(self) -> None:
-        _own(self, "_probe_segment_ended", False)
-        try:
-            self._probe_on_segment()
-        except Exception as error:
-            self._probe_failed("segment", error)
+            self._probe_guard.failed(name, error)
+        return forward(record, call)
 
     def _probe_speech(self) -> str | None:
-        try:
-            handle = self._probe_session._activity._current_speech
-            return None if handle is None else handle._id
-        except AttributeError:
-            return None
-
-    def _probe_failed(self, where: str, error: Exception) -> None:
-        # the type only: a message may quote what was said
-        self._probe_fault("tap_raised", f"{where}: {type(error).__name__}")
-
-    # -- playback events --
-
-    def _probe_listen(self) -> None:
-        emitter: Any = self._probe_next
-        for event, report in (
-            ("playback_started", self._probe_started),
-            ("playback_progressed", self._probe_progressed),
-            ("playback_finished", self._probe_finished),
-        ):
-            listener = self._probe_guarded(report)
-            emitter.on(event, listener)
-            self._probe_listeners.append((event, listener))
-
-    def _probe_guarded(self, report: Callable[[Any, int], Event]) -> Callable[[Any], None]:
-        def heard(event: Any = None) -> None:
-            try:
-                self._probe_put(report(event, monotonic_ns()))
-            except Exception as error:
-                self._probe_failed("playback", error)
-
-        return heard
-
-    def _probe_started(self, event: Any, at_ns: int) -> Event:
-        return PlaybackReported(
-            at_ns, "started", self._probe_speech(), event_unix_s=getattr(event, "created_at", None)
-        )
-
-    def _probe_progressed(self, event: Any, at_ns: int) -> Event:
-        return PlaybackReported(
-            at_ns,
-            "progressed",
-            self._probe_speech(),
-            position_s=getattr(event, "offset", None),
-            duration_s=getattr(event, "duration", None),
-            event_unix_s=getattr(event, "started_at", None),
-        )
-
-    def _probe_finished(self, event: Any, at_ns: int) -> Event:
-        transcript = getattr(event, "synchronized_transcript", None)
-        return PlaybackReported(
-            at_ns,
-            "finished",
-            self._probe_speech(),
-            position_s=getattr(event, "playback_position", None),
-            interrupted=getattr(event, "interrupted", None),
-            transcript_chars=None if transcript is None else len(transcript),
-        )
+        return compat.speech_of(self._probe_session)
 
     # -- what is not recorded --
 
@@ -303,14 +242,10 @@ class ProbeAudioOutput(AudioOutput):
 
     def _probe_retire(self) -> None:
         """Stop recording for good, and stay as a plain pass-through for whoever still holds it."""
-        emitter: Any = self._probe_next
-        listeners = list(self._probe_listeners)
-        self._probe_listeners.clear()
-        for event, listener in listeners:
-            emitter.off(event, listener)
+        self._probe_playback.remove()
         # somebody may have kept one of the bound methods
-        _own(self, "_probe_put", _nowhere)
-        _own(self, "_probe_put_frame", _nowhere)
+        _own(self, "_probe_put", _nothing)
+        _own(self, "_probe_put_frame", _nothing)
         _own(self, "__class__", _RetiredProbe)
 
 
@@ -372,30 +307,14 @@ def _delegate_the_base() -> None:
 _delegate_the_base()
 
 
-class SinkHook:
-    """Leads the calls on one sink through a probe that stands before it.
+def lead_through(probe: ProbeAudioOutput) -> Patches:
+    """Lead the calls on the sink behind ``probe`` through it, until undone.
 
     For a reply that holds the sink itself because it began before the probe came. The sink stays
-    what it is, its counters and listeners included; nothing is detached and nothing cut.
+    what it is, its counters and listeners included; nothing is detached and nothing cut, and calls
+    under way at the end of it end as they would have.
+
+    Raises:
+        AttributeError: the sink takes no attributes; nothing is left on it then.
     """
-
-    def __init__(self, probe: ProbeAudioOutput) -> None:
-        self.sink: Any = probe.next_in_chain
-        self._probe = probe
-        self._patches: list[InstancePatch] = []
-
-    def install(self) -> None:
-        """Raises:
-        AttributeError: the sink takes no attributes; nothing is left on it then."""
-        try:
-            for name in _CALLS:
-                self._patches.append(InstancePatch(self.sink, name, getattr(self._probe, name)))
-        except Exception:
-            self.remove()
-            raise
-
-    def remove(self) -> None:
-        """Give the sink its own methods back; calls under way end as they would have."""
-        for patch in self._patches:
-            patch.undo()
-        self._patches = []
+    return Patches(probe.next_in_chain, {name: getattr(probe, name) for name in _CALLS})

@@ -17,8 +17,9 @@ from typing import Final
 
 from livekit import rtc
 
-from probe.taps.calls import BLOCKS, Call
-from probe.trace.events import Event, Tapped, Untapped
+from probe.taps.calls import BLOCKS, Put
+from probe.taps.guard import Fault
+from probe.trace.events import Tapped, Untapped
 
 __all__ = ["WireTap", "every_tick_yields"]
 
@@ -59,19 +60,23 @@ class WireTap:
         number: its number in the trace, from 1.
         put: takes records and events; called on the tap's own thread.
         fault: takes the kind and the detail of a failure of the tap.
+        mid_speech: whether the agent speaks as the tap comes; `Tapped` says so.
     """
 
     def __init__(
         self,
         source: rtc.AudioSource,
         number: int,
-        put: Callable[[Call | Event], None],
-        fault: Callable[[str, str], None],
+        put: Put,
+        fault: Fault,
+        *,
+        mid_speech: bool = False,
     ) -> None:
         self._source: rtc.AudioSource | None = source
         self._number = number
         self._put = put
         self._fault = fault
+        self._mid_speech = mid_speech
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
         self._stopping = False
@@ -152,11 +157,12 @@ class WireTap:
                     block_samples=rate_hz // 100,
                     grouped=grouped,
                     resolution_ns=RESOLUTION_NS if grouped else RESOLUTION_UNGRIDDED_NS,
+                    mid_speech=self._mid_speech,
                 )
             )
             self.opened.set()
             async for event in stream:
-                put([BLOCKS, monotonic_ns(), event.frame, number])
+                put([BLOCKS, monotonic_ns(), None, None, event.frame, number])
             self._report("wire_hole", f"source {number}: the stream ended by itself")
         except asyncio.CancelledError:
             reason = "stopped"

@@ -1,4 +1,4 @@
-"""Words and numbers of a comparison, as the terminal and the page print them.
+"""Words and numbers of a comparison and of a history.
 
 Milliseconds are whole where they are ten or more: no figure of a call is exact to less than that,
 and the document for scripts has them all.
@@ -6,7 +6,8 @@ and the document for scripts has them all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from reports.compare import (
@@ -22,69 +23,62 @@ from reports.compare import (
 from reports.compare.measures import MEASURES, Measure
 from reports.show.axes import AXES
 from reports.show.page import printable
+from reports.show.wording import DASH, PACKAGES, packages
 
 __all__ = [
     "ALIKE",
-    "COUNTED",
-    "DASH",
     "MINUS",
+    "Figure",
     "change",
     "common",
     "conclusion",
     "conditions",
-    "heading",
+    "failures",
+    "figure",
+    "frames",
     "installed",
     "interval",
-    "is_same",
     "kinds",
     "legend",
-    "letters",
-    "median_of",
-    "most_shown",
     "number",
     "probability",
-    "range_of",
     "remarks",
     "sizes",
-    "spread_of",
     "title",
-    "typical",
     "varied",
 ]
 
-DASH: Final = "–"
 MINUS: Final = "−"  # noqa: RUF001 - what it is
 ALIKE: Final = "~"
-_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},
-    "node": {"livekit_agents": "@livekit/agents", "livekit": "@livekit/rtc-node"},
-}
-"""By language, what a trace's runtime calls the packages people know by another name."""
 
 _USUAL: Final[Mapping[str, Any]] = {"reply": "generated", "channels": 1, "close_ms": 0}
 """Axes that need no mention while they stand where they do by default."""
 
-SHOWN: Final = 3
-"""Of outcomes and orders of one build; what real calls did may be of many kinds."""
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A median over runs, and from the least to the most where they differ."""
+
+    typical: str
+    spread: str
+
+    def __str__(self) -> str:
+        return f"{self.typical} ({self.spread})" if self.spread else self.typical
 
 
-def letters(comparison: Comparison) -> Mapping[str, str]:
-    """A short name for each build, in their order: A to Z, then numbers."""
-    return {
-        facts.build: chr(ord("A") + place) if place < 26 else str(place + 1)
-        for place, facts in enumerate(comparison.builds)
-    }
+# --- Calls and builds ----------------------------------------------------------------------------
 
 
 def installed(facts: BuildFacts) -> str:
     """What ran, in a line; empty where that is not known."""
     if facts.unavailable:
         return f"not available: {printable(facts.unavailable)}"
-    named = _NAMES.get(facts.runtime.get("language", ""), _NAMES["python"])
-    told = [f"{named[key]} {facts.runtime[key]}" for key in named if key in facts.runtime]
-    if not told:
-        packages = [name for names in _NAMES.values() for name in names.values()]
-        told = [f"{name} {facts.installed[name]}" for name in packages if name in facts.installed]
+    told = packages(facts.runtime) or [
+        f"{name} {facts.installed[name]}"
+        for names in PACKAGES.values()
+        for name in names.values()
+        if name in facts.installed
+    ]
     if "language" in facts.runtime:
         version = facts.runtime.get("language_version", "")
         told.append(f"{facts.runtime['language']} {version}".strip())
@@ -95,12 +89,12 @@ def installed(facts: BuildFacts) -> str:
     return printable(", ".join(told))
 
 
-def title(call: Call, varied: Sequence[str]) -> str:
+def title(call: Call, varied: Sequence[str], joint: str = ", ") -> str:
     """Name of a call, with its pacing and the axes along which the tables differ."""
     if call.scenario is None:
         return "calls that were not scripted"
     told = [_axis(name, value) for name, value in call.axes.items() if name in varied]
-    return printable(", ".join([call.scenario, *told]))
+    return printable(joint.join([call.scenario, *told]))
 
 
 def varied(comparison: Comparison) -> tuple[str, ...]:
@@ -140,55 +134,40 @@ def _axis(name: str, value: Any) -> str:
 # --- Figures -------------------------------------------------------------------------------------
 
 
-def heading(measure: Measure) -> str:
-    """What a row is called."""
-    return measure.title if measure.unit == "runs" else f"{measure.title}, {measure.unit}"
-
-
 def number(value: float) -> str:
     """One decimal for what is less than ten and not whole, none for the rest."""
     text = f"{abs(value):.0f}" if abs(value) >= 9.95 else f"{abs(value):.1f}".removesuffix(".0")
     return MINUS + text if value < 0 and float(text) else text
 
 
-def typical(column: Column, measure: Measure) -> str:
-    """The median over the runs, or how many of them it holds in."""
-    figure = column.figures.get(measure.name)
-    if figure is None:
-        return DASH
-    if measure.unit == "runs":
-        held = sum(run.figures[measure.name] == 1 for run in column.runs)
-        return f"{held}/{figure.count}"
-    return median_of(figure)
+def figure(column: Column, measure: Measure) -> Figure:
+    """The median over the runs and their range, or how many of them it holds in."""
+    measured = column.figures.get(measure.name)
+    if measured is None or measure.unit != "runs":
+        return _measured(measured)
+    held = sum(run.figures[measure.name] == 1 for run in column.runs)
+    return Figure(f"{held}/{measured.count}", "")
+
+
+def _measured(measured: Measured | None) -> Figure:
+    if measured is None:
+        return Figure(DASH, "")
+    differ = measured.least != measured.most
+    spread = f"{number(measured.least)}–{number(measured.most)}" if differ else ""
+    return Figure(number(measured.median), spread)
+
+
+def frames(column: Column, measure: Measure) -> Figure | None:
+    """The same audio in frames; ``None``: the measure is no audio."""
+    return _measured(column.frames.get(measure.name)) if measure.frames_of else None
 
 
 def common(column: Column, measure: Measure) -> str:
     """The figure, where all runs of all builds have the same."""
-    figure = column.figures.get(measure.name)
-    if figure is None or measure.unit != "runs":
-        return typical(column, measure)
-    return "always" if figure.median else "never"
-
-
-def range_of(column: Column, measure: Measure) -> str:
-    """From the least to the most, where they differ."""
-    return "" if measure.unit == "runs" else spread_of(column.figures.get(measure.name))
-
-
-def median_of(figure: Measured | None) -> str:
-    return DASH if figure is None else number(figure.median)
-
-
-def spread_of(figure: Measured | None) -> str:
-    if figure is None or figure.least == figure.most:
-        return ""
-    return f"{number(figure.least)}–{number(figure.most)}"
-
-
-def is_same(table: Table, measure: Measure) -> bool:
-    """Whether every run of every build has the same figure."""
-    found = {run.figures[measure.name] for column in table.columns for run in column.runs}
-    return len(found) == 1 and all(column.runs for column in table.columns)
+    measured = column.figures.get(measure.name)
+    if measured is None or measure.unit != "runs":
+        return figure(column, measure).typical
+    return "always" if measured.median else "never"
 
 
 def change(difference: Difference, measure: Measure) -> str:
@@ -199,20 +178,15 @@ def change(difference: Difference, measure: Measure) -> str:
         return "too few"
     if difference.verdict != "differs" or difference.change is None:
         return ALIKE
-    return _signed(difference.change, measure)
-
-
-def _signed(value: float, measure: Measure) -> str:
-    shown = number(value * 100) + " %" if measure.unit == "runs" else number(value)
+    share = measure.unit == "runs"
+    shown = number(difference.change * 100) + " %" if share else number(difference.change)
     return shown if shown.startswith((MINUS, "0")) else f"+{shown}"
 
 
 def interval(difference: Difference) -> str:
     """Where the change lies; empty where it can't be said, or no run differs from another."""
     within = difference.interval
-    if within is None:
-        return ""
-    return f"{number(within.low)}…{number(within.high)}"
+    return "" if within is None else f"{number(within.low)}…{number(within.high)}"
 
 
 def probability(difference: Difference) -> str:
@@ -256,113 +230,99 @@ def _by(value: float, measure: Measure) -> str:
     return f"{number(abs(value))} ms {'more' if value > 0 else 'less'}"
 
 
-def kinds(counts: Mapping[str, int], of: int, most: int) -> list[str]:
+def kinds(counts: Mapping[str, int], of: int, most: int | None = None) -> list[str]:
     """``leak-after-verdict 5/5``, one by one; the most frequent only of more than so many."""
     shown = [f"{printable(name)} {count}/{of}" for name, count in counts.items()]
-    if len(shown) > most:
+    if most is not None and len(shown) > most:
         shown[most - 1 :] = [f"{len(shown) - most + 1} others"]
-    return shown or [DASH]
+    return shown
 
 
-COUNTED: Final[Mapping[str, Callable[[Column], Mapping[str, int]]]] = {
-    "outcome": lambda column: column.summary.outcomes,
-    "order": lambda column: column.orders,
-    "findings": lambda column: column.summary.findings,
-}
-"""What is counted in runs and not tested, by the name of its row."""
+def failures(column: Column) -> list[str]:
+    """Runs of a build without a result, and those set apart, each with the reason."""
+    told = [
+        f"no result {count}/{column.asked}: {printable(reason)}"
+        for reason, count in column.failed.items()
+    ]
+    told += [
+        f"set apart: {printable(apart.reason)} ({printable(apart.trace)})"
+        for apart in column.summary.set_apart
+    ]
+    return told
 
 
-def most_shown(head: str, counts: Mapping[str, int]) -> int:
-    """How many kinds a row of `COUNTED` names one by one: findings all."""
-    return len(counts) if head == "findings" else SHOWN
-
-
-def sizes(table: Table, names: Mapping[str, str]) -> str:
+def sizes(table: Table, letters: Mapping[str, str]) -> str:
     """How many runs count, by build, or for all where they are as many."""
     counts = {len(column.runs) for column in table.columns}
     if len(counts) == 1:
         (count,) = counts
         return f"{count} run{'s' if count != 1 else ''} of each"
-    return "runs: " + ", ".join(f"{names[c.build]} {len(c.runs)}" for c in table.columns)
+    return "runs: " + ", ".join(f"{letters[c.build]} {len(c.runs)}" for c in table.columns)
 
 
-def remarks(table: Table, names: Mapping[str, str]) -> list[str]:
+def remarks(table: Table, letters: Mapping[str, str]) -> Iterator[str]:
     """What a reader has to know before believing the figures, a line each."""
-    told = []
-    for column in table.columns:
-        name = names[column.build]
-        if not column.asked:
-            told.append(f"{name}: no run of this call")
-        told += [
-            f"{name}: no result {count}/{column.asked}: {printable(reason)}"
-            for reason, count in column.failed.items()
-        ]
-        told += [
-            f"{name}: set apart: {printable(apart.reason)} ({printable(apart.trace)})"
-            for apart in column.summary.set_apart
-        ]
-        told += [
-            f"{name}: {measure.title} is known in {figure.count} of {len(column.runs)} runs"
-            for measure in MEASURES
-            if (figure := column.figures[measure.name]) and figure.count < len(column.runs)
-        ]
     columns = {column.build: column for column in table.columns}
-    for against in table.against:
-        name = names[against.build]
-        few = {d.runs_to_decide for d in against.differences.values() if d.runs_to_decide}
+    for column in table.columns:
+        told = [] if column.asked else ["no run of this call"]
+        told += failures(column)
         told += [
-            f"{name}: too few runs to tell anything apart; {count} of each build would decide "
-            "where they lie wholly apart"
-            for count in sorted(few)
+            f"{measure.title} is known in {known.count} of {len(column.runs)} runs"
+            for measure in MEASURES
+            if (known := column.figures[measure.name]) and known.count < len(column.runs)
         ]
-        for measure in MEASURES:
-            difference = against.differences[measure.name]
-            if difference.verdict == "within-resolution" and difference.change is not None:
-                by = f"{name}: {measure.title} is {_by(difference.change, measure)} "
-                limit = f"exact to {number(difference.resolution or 0)} ms only"
-                if difference.change == 0:
-                    by, limit = f"{name}: {measure.title} is another ", "not at the median"
-                told.append(f"{by}(p {probability(difference)}), but {limit}")
-        before, after = columns[against.first], columns[against.build]
-        for one, other, rules in (
-            (after, before, against.appeared),
-            (before, after, against.gone),
+        yield from (f"{letters[column.build]}: {text}" for text in told)
+    for against in table.against:
+        name, first = letters[against.build], letters[against.first]
+        yield from (f"{name}: {text}" for text in _undecided(against))
+        for build, other, rules in (
+            (against.build, first, against.appeared),
+            (against.first, name, against.gone),
         ):
             if rules:
-                counts = {rule: one.summary.findings[rule] for rule in rules}
-                shown = ", ".join(kinds(counts, len(one.runs), len(counts)))
-                told.append(f"found in {names[one.build]} and not in {names[other.build]}: {shown}")
-    return told
+                found = {rule: columns[build].summary.findings[rule] for rule in rules}
+                shown = ", ".join(kinds(found, len(columns[build].runs)))
+                yield f"found in {letters[build]} and not in {other}: {shown}"
 
 
-def legend(comparison: Comparison) -> list[str]:
+def _undecided(against: Against) -> Iterator[str]:
+    """What more runs would decide, and what is apart by less than it is exact to."""
+    few = {d.runs_to_decide for d in against.differences.values() if d.runs_to_decide}
+    for count in sorted(few):
+        yield (
+            f"too few runs to tell anything apart; {count} of each build would decide where they "
+            "lie wholly apart"
+        )
+    for measure in MEASURES:
+        difference = against.differences[measure.name]
+        if difference.verdict == "within-resolution" and difference.change is not None:
+            by = _by(difference.change, measure)
+            limit = f"exact to {number(difference.resolution or 0)} ms only"
+            if difference.change == 0:
+                by, limit = "another", "not at the median"
+            yield f"{measure.title} is {by} (p {probability(difference)}), but {limit}"
+
+
+def legend(comparison: Comparison) -> Iterator[str]:
     """What the signs mean, for below the tables; only what is needed."""
-    alpha = f"{comparison.alpha * 100:g} %"
-    differences = [
-        difference
-        for table in comparison.tables
-        for against in table.against
-        for difference in against.differences.values()
-    ]
-    told = []
+    asked = [against for table in comparison.tables for against in table.against]
+    differences = [one for against in asked for one in against.differences.values()]
     if any(d.verdict in ("alike", "all-equal", "within-resolution") for d in differences):
-        told.append(f"~: can't be told apart at {alpha}.")
+        yield f"~: can't be told apart at {comparison.alpha * 100:g} %."
     levels = sorted({d.interval.level for d in differences if d.interval is not None})
     if levels:
         level = "–".join(f"{level * 100:.1f} %" for level in dict.fromkeys([levels[0], levels[-1]]))
-        told.append(
+        yield (
             "Change: median of all differences between a run of the build and one of the first; "
             f"its interval is at the level of its test, {level} or more."
         )
     if any(d.p is not None for d in differences):
-        told.append(
+        yield (
             "p: exact permutation test of the rank sum, two-sided, corrected after Holm over the "
             "figures in which a build and the first differ in any run."
         )
-    asked = sum(len(table.against) for table in comparison.tables)
-    if asked > 1:
-        told.append(
-            f"Each build in each table is a question of its own: {asked} were asked, and of twenty "
-            "one may differ by chance."
+    if len(asked) > 1:
+        yield (
+            f"Each build in each table is a question of its own: {len(asked)} were asked, and of "
+            "twenty one may differ by chance."
         )
-    return told

@@ -7,7 +7,7 @@ from typing import Any
 
 from reports.results import Analysis, BargeIn, Leak
 from reports.show import wording
-from reports.units import samples_ms
+from reports.units import one_rate, samples_ms, time_ms
 from reports.verdicts.explanations import amount_text
 
 __all__ = ["headline", "of"]
@@ -30,7 +30,7 @@ def headline(analysis: Analysis, worst: Sequence[BargeIn]) -> list[dict[str, Any
     swallowed = analysis.totals.swallowed_samples
     if swallowed:
         rates = {g.rate_hz for s in analysis.segments for g in s.geometry["captured"]}
-        length = samples_ms(swallowed, rates)
+        length = samples_ms(swallowed, one_rate(rates))
         figures.append(
             {
                 "big": f"{swallowed} samples" if length is None else wording.ms_text(length),
@@ -50,7 +50,7 @@ def _leak(analysis: Analysis, worst: Sequence[BargeIn]) -> dict[str, Any]:
         return {"big": "", "what": what, "bad": False, "detail": "", "small": ""}
     sent = (judged[0].leaked or {}).get("sent")
     pushed = (judged[0].leaked or {}).get("pushed")
-    resolution = analysis.trace.resolution_ms.get("sent")
+    resolution = time_ms(analysis.trace.resolution_ns.get("sent"))
     small = ""
     if sent is not None and sent.samples and resolution and (sent.ms or 0) <= resolution:
         small = f"no longer than the resolution of {resolution:g} ms, so it may as well be none"
@@ -70,11 +70,11 @@ def of(barge_in: BargeIn) -> list[tuple[str, str, str]]:
     """Name, amount and meaning of what is told of a barge-in beside its leak."""
     figures: list[tuple[str, str, str]] = []
     if barge_in.leaked is not None:
-        silent = barge_in.stop_ms == 0
+        silent = time_ms(barge_in.stop_ns) == 0
         figures.append(
             (
                 "stop time",
-                wording.ms_text(barge_in.stop_ms),
+                wording.ms_text(time_ms(barge_in.stop_ns)),
                 "already silent" if silent else "verdict to last sample sent",
             )
         )
@@ -88,11 +88,11 @@ def of(barge_in: BargeIn) -> list[tuple[str, str, str]]:
     for name, leaks, meaning in also:
         if leaks is not None:
             figures.append((name, amount_text(leaks.get("sent")), meaning))
-    if barge_in.stalled_ms:
+    if time_ms(barge_in.stalled_ns):
         figures.append(
             (
                 "loop stalled",
-                wording.ms_text(barge_in.stalled_ms),
+                wording.ms_text(time_ms(barge_in.stalled_ns)),
                 "times of calls and events are late by up to that",
             )
         )

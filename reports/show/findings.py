@@ -10,6 +10,7 @@ from reports.findings import RULES, SEVERITIES
 from reports.results import Analysis, Finding, Range
 from reports.show import wording
 from reports.show.page import Page
+from reports.units import ns_text, time_ms
 from reports.verdicts.explanations import measured
 
 __all__ = ["count", "show"]
@@ -80,14 +81,14 @@ def _finding(page: Page, finding: Finding) -> None:
 def _evidence(finding: Finding) -> Iterator[str]:
     evidence = finding.evidence
     if len(evidence.parts) > 1:
-        parts = [f"{p.cause} {measured(p.samples, p.ms)}" for p in evidence.parts]
+        parts = [f"{p.cause} {measured(p)}" for p in evidence.parts]
         yield f"parts: {'; '.join(parts)}"
     if evidence.moments:
         shown = evidence.moments
         if len(shown) > SHOWN_MOMENTS:
             half = SHOWN_MOMENTS // 2
             shown = (*shown[:half], *shown[-half:])
-        moments = [f"{m.at_ms:.1f} {m.event}" for m in shown]
+        moments = [f"{time_ms(m.at_ns):.1f} {m.event}" for m in shown]
         if len(shown) < len(evidence.moments):
             moments.insert(len(shown) // 2, "…")
         yield f"at ms: {', '.join(moments)}"
@@ -98,8 +99,8 @@ def _evidence(finding: Finding) -> Iterator[str]:
         yield f"samples: {', '.join(ranges)}{f', and {more} more' if more > 0 else ''}"
     for stall in evidence.stalls:
         yield (
-            f"the session's loop stood still for {stall.ms:.0f} ms from {stall.at_ms:.1f} ms: "
-            "times around it are late by up to that"
+            f"the session's loop stood still for {ns_text(stall.ns, 0)} from "
+            f"{ns_text(stall.at_ns)}: times around it are late by up to that"
         )
 
 

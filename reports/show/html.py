@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from probe.trace.reader import NONE
 from reports.assertions import Result
 from reports.findings import RULES
-from reports.results import Analysis, BargeIn, Evidence, Finding, Leak, Moment, Segment
+from reports.results import Analysis, BargeIn, Evidence, Finding, Leak, Length, Moment, Segment
 from reports.show import figures, wording
 from reports.show.web import clock, fill
 from reports.show.wording import shown
 from reports.summary import leak_at, summarize, worst_first
 from reports.timeline import FATES, Depth, Frames, Instant, Stretch, Timeline
-from reports.units import samples_ms
+from reports.units import ns_text, time_ms
 from reports.verdicts.explanations import measured
 
 __all__ = ["render"]
@@ -133,7 +133,7 @@ def _call(
         "thresholds": [t for t in analysis.thresholds if t.value != t.default],
         "balance": _balance(analysis),
         "losses": _losses(analysis),
-        "claims": [s for s in analysis.segments if s.claimed_position_ms is not None],
+        "claims": [s for s in analysis.segments if s.claimed_position_ns is not None],
         "under_way": [text for s in analysis.segments if (text := wording.under_way(analysis, s))],
         "held": held,
         "leaks": any(leak is not None and leak.spans for leak in _leaks_of(analysis)),
@@ -147,35 +147,32 @@ def _call(
 def _row(barge_in: BargeIn) -> dict[str, Any]:
     return {
         "barge_in": barge_in,
-        "sent": leak_at(barge_in, "sent"),
-        "pushed": leak_at(barge_in, "pushed"),
+        "sent": time_ms(leak_at(barge_in, "sent")),
+        "pushed": time_ms(leak_at(barge_in, "pushed")),
         **_window(barge_in),
     }
 
 
 def _window(barge_in: BargeIn) -> dict[str, int]:
     """From when to when a barge-in lasted, in microseconds."""
-    instants = [moment.at_ms for moment in barge_in.story]
-    instants += [
-        at
-        for at in (barge_in.onset_ms, barge_in.pause_ms, barge_in.verdict_ms, barge_in.last_sent_ms)
-        if at is not None
-    ]
+    known = (barge_in.onset_ns, barge_in.pause_ns, barge_in.verdict_ns, barge_in.last_sent_ns)
+    instants = [moment.at_ns for moment in barge_in.story]
+    instants += [at_ns for at_ns in known if at_ns is not None]
     sent = (barge_in.leaked or {}).get("sent")
     if sent is not None:
-        instants += [span.stop_ms for span in sent.spans]
-    return {"from": _us(min(instants, default=0.0)), "to": _us(max(instants, default=0.0))}
+        instants += [span.stop_ns for span in sent.spans]
+    return {"from": _us(min(instants, default=0)), "to": _us(max(instants, default=0))}
 
 
-def _us(ms: float) -> int:
-    return round(ms * 1000)
+def _us(ns: int) -> int:
+    return round(ns / 1000)
 
 
 def _barge_in(analysis: Analysis, barge_in: BargeIn) -> dict[str, Any]:
     zeros = (
-        (barge_in.verdict_ms, "verdict"),
-        (barge_in.pause_ms, "pause"),
-        (barge_in.onset_ms, "onset"),
+        (time_ms(barge_in.verdict_ns), "verdict"),
+        (time_ms(barge_in.pause_ns), "pause"),
+        (time_ms(barge_in.onset_ns), "onset"),
     )
     zero = next(((at, name) for at, name in zeros if at is not None), (0.0, "trace began"))
     return {
@@ -184,10 +181,7 @@ def _barge_in(analysis: Analysis, barge_in: BargeIn) -> dict[str, Any]:
         "leaked": (barge_in.leaked or {}).get("sent"),
         "pushed": (barge_in.leaked or {}).get("pushed"),
         "figures": figures.of(barge_in),
-        "causes": [
-            (c.cause, measured(c.samples, c.ms), wording.CAUSES[c.cause])
-            for c in barge_in.causes or ()
-        ],
+        "causes": [(c.cause, measured(c), wording.CAUSES[c.cause]) for c in barge_in.causes or ()],
         "zero": zero,
         "story": _story(analysis, barge_in),
         **_window(barge_in),
@@ -198,11 +192,11 @@ def _story(analysis: Analysis, barge_in: BargeIn) -> list[Moment]:
     """What happened around it, with the user's bookmarks that fall in between."""
     window = _window(barge_in)
     bookmarks = [
-        Moment(f"bookmark: {m.event}", m.at_ms)
+        Moment(f"bookmark: {m.event}", m.at_ns)
         for m in analysis.trace.bookmarks
-        if window["from"] <= _us(m.at_ms) <= window["to"]
+        if window["from"] <= _us(m.at_ns) <= window["to"]
     ]
-    return sorted((*barge_in.story, *bookmarks), key=lambda m: m.at_ms)
+    return sorted((*barge_in.story, *bookmarks), key=lambda m: m.at_ns)
 
 
 # --- Findings ------------------------------------------------------------------------------------
@@ -230,8 +224,8 @@ def _findings(findings: Sequence[Finding]) -> Iterator[dict[str, Any]]:
 def _place(finding: Finding) -> dict[str, int | None]:
     """The stretch of time a finding is about; ``None``: it is about none."""
     evidence = finding.evidence
-    instants = [m.at_ms for m in evidence.moments] + [s.at_ms for s in evidence.stalls]
-    instants += [at for r in evidence.ranges for at in (r.start_ms, r.stop_ms) if at is not None]
+    instants = [m.at_ns for m in evidence.moments] + [s.at_ns for s in evidence.stalls]
+    instants += [at for r in evidence.ranges for at in (r.start_ns, r.stop_ns) if at is not None]
     if not instants:
         return {"from": None, "to": None}
     return {"from": _us(min(instants)), "to": _us(max(instants))}
@@ -239,7 +233,7 @@ def _place(finding: Finding) -> dict[str, int | None]:
 
 def _evidence(evidence: Evidence) -> Iterator[str]:
     if len(evidence.parts) > 1:
-        parts = (f"{p.cause} {measured(p.samples, p.ms)}" for p in evidence.parts)
+        parts = (f"{p.cause} {measured(p)}" for p in evidence.parts)
         yield f"parts: {'; '.join(parts)}"
     for boundary, ranges in groupby(evidence.ranges, key=lambda r: r.boundary):
         told = list(ranges)
@@ -248,8 +242,8 @@ def _evidence(evidence: Evidence) -> Iterator[str]:
         yield f"samples at {boundary}: {', '.join(places)}{more}"
     for stall in evidence.stalls:
         yield (
-            f"the session's loop stood still for {stall.ms:.0f} ms from {stall.at_ms:.1f} ms: "
-            "times around it are late by up to that"
+            f"the session's loop stood still for {ns_text(stall.ns, 0)} from "
+            f"{ns_text(stall.at_ns)}: times around it are late by up to that"
         )
 
 
@@ -287,7 +281,7 @@ def _balance(analysis: Analysis) -> dict[str, Any]:
 
 def _cell(analysis: Analysis, segment: Segment | None, field: str) -> dict[str, Any]:
     samples = wording.balance_figure(analysis, segment, field)
-    length = wording.balance_length(analysis, segment, samples)
+    length = None if samples is None else wording.balance_length(analysis, segment, samples).ms
     return {
         "samples": wording.count_text(samples),
         "ms": wording.ms_text(length),
@@ -304,7 +298,7 @@ def _losses(analysis: Analysis) -> dict[str, Any]:
                 "segment": segment.index,
                 "loss": loss,
                 "why": wording.LOSSES[loss.what, loss.cause],
-                "at": _us(loss.at_ms),
+                "at": _us(loss.at_ns),
             }
             for segment, loss in losses[:SHOWN_LOSSES]
         ],
@@ -519,12 +513,11 @@ def _state_look(state: str) -> str:
 
 def _lost(stretch: Stretch, swallowing: set[int]) -> dict[str, Any]:
     """Lost audio; what nobody had asked to be lost is swallowed."""
-    samples, rate = stretch.samples or 0, stretch.rate_hz or 0
-    length = samples_ms(samples, [rate] if rate else [])
+    lost = Length(stretch.samples or 0, stretch.rate_hz)
     swallowed = stretch.segment in swallowing
     why = wording.LOSSES.get((stretch.what, stretch.detail), stretch.detail)
     parts = [
-        f"{measured(samples, length)} {'swallowed' if swallowed else stretch.what}: {why}",
+        f"{measured(lost)} {'swallowed' if swallowed else stretch.what}: {why}",
         f"at {_when(stretch.start_ns)}",
         f"segment {stretch.segment}" if stretch.segment is not None else "",
         "drawn as long as it would have lasted",
@@ -532,8 +525,8 @@ def _lost(stretch: Stretch, swallowing: set[int]) -> dict[str, Any]:
     return {
         "from": stretch.start_ns // 1000,
         "to": stretch.stop_ns // 1000,
-        "label": f"{wording.ms_text(length)} {'swallowed' if swallowed else stretch.what}",
-        "short": wording.ms_text(length),
+        "label": f"{wording.ms_text(lost.ms)} {'swallowed' if swallowed else stretch.what}",
+        "short": wording.ms_text(lost.ms),
         "kind": "swallowed" if swallowed else "discarded",
         "text": shown(", ".join(part for part in parts if part)),
     }
@@ -574,15 +567,15 @@ def _marks(analysis: Analysis, timeline: Timeline) -> Iterator[dict[str, Any]]:
             and any(w["from"] <= item["from"] <= w["to"] for w in windows),
         }
     for barge_in in analysis.barge_ins:
-        if barge_in.verdict_ms is None:
+        if barge_in.verdict_ns is None:
             continue
         where = "" if barge_in.segment is None else f", segment {barge_in.segment}"
         speech = f", {barge_in.speech_id}" if barge_in.speech_id else ""
-        at = _when(round(barge_in.verdict_ms * 1e6))
+        at = _when(barge_in.verdict_ns)
         told = f"verdict: {barge_in.verdict_kind} at {at}{where}{speech}"
         yield {
-            "from": _us(barge_in.verdict_ms),
-            "to": _us(barge_in.verdict_ms),
+            "from": _us(barge_in.verdict_ns),
+            "to": _us(barge_in.verdict_ns),
             "label": f"verdict: {barge_in.verdict_kind}",
             "kind": "verdict",
             "weight": WEIGHT["verdict"],
@@ -603,19 +596,18 @@ def _leaks(analysis: Analysis) -> Iterator[dict[str, Any]]:
         for boundary in ("pushed", "sent"):
             leak = (barge_in.leaked or {}).get(boundary)
             for span in leak.spans if leak is not None else ():
-                samples = span.stop_sample - span.start_sample
                 assert leak is not None
-                length = leak.ms * samples / leak.samples if leak.ms is not None else None
+                part = Length(span.stop_sample - span.start_sample, leak.rate_hz)
                 yield {
-                    "from": _us(span.start_ms),
-                    "to": _us(span.stop_ms),
+                    "from": _us(span.start_ns),
+                    "to": _us(span.stop_ns),
                     "lane": boundary,
-                    "label": f"{wording.ms_text(length)} leaked",
-                    "short": wording.ms_text(length),
+                    "label": f"{wording.ms_text(part.ms)} leaked",
+                    "short": wording.ms_text(part.ms),
                     "text": shown(
-                        f"{measured(samples, length)} {boundary} after the verdict, "
-                        f"{_when(round(span.start_ms * 1e6))} to "
-                        f"{_when(round(span.stop_ms * 1e6))}, "
+                        f"{measured(part)} {boundary} after the verdict, "
+                        f"{_when(span.start_ns)} to "
+                        f"{_when(span.stop_ns)}, "
                         f"pushed positions {span.start_sample} to {span.stop_sample}, "
                         f"{barge_in.speech_id or 'no speech'}"
                     ),

@@ -35,6 +35,7 @@ from reports.show.wording import (
     versions,
 )
 from reports.summary import Spread, leak_at, summarize, worst_first
+from reports.units import ns_text, time_ms
 from reports.verdicts.explanations import amount_text, explain_stop, measured
 
 __all__ = ["render"]
@@ -100,7 +101,7 @@ def _leak_said(analysis: Analysis, barge_in: BargeIn, *, most: bool) -> str:
     leak = (barge_in.leaked or {}).get("sent")
     if leak is None:
         return "**What was sent after the verdict is not known**"
-    resolution = analysis.trace.resolution_ms.get("sent")
+    resolution = time_ms(analysis.trace.resolution_ns.get("sent"))
     exact = f" ±{resolution:g} ms" if resolution else ""
     told = f"{amount_text(leak)}{exact} sent after the verdict"
     if analysis.balanced is False:
@@ -122,9 +123,9 @@ def _findings_said(analyses: Sequence[Analysis]) -> str:
 def _swallowed_said(analyses: Sequence[Analysis]) -> str:
     """What was lost without anybody interrupting, which no leak tells of; empty: nothing was."""
     told = summarize(analyses)
-    if not told.swallowed_samples:
+    if told.swallowed is None or not told.swallowed.samples:
         return ""
-    lost = measured(told.swallowed_samples, told.swallowed_ms)
+    lost = measured(told.swallowed)
     return f"**{lost} swallowed**, of speeches nobody interrupted; "
 
 
@@ -183,7 +184,7 @@ def _single(analysis: Analysis, name: str) -> Iterator[str]:
     title = f"Where every sample went: {verdict[analysis.balanced]}"
     yield from details(title, _balance(analysis))
     if trace.bookmarks:
-        rows = [[plain(m.event), _ms(m.at_ms)] for m in trace.bookmarks[:SHOWN]]
+        rows = [[plain(m.event), _ms(time_ms(m.at_ns))] for m in trace.bookmarks[:SHOWN]]
         yield ""
         yield from details("Bookmarks", table(["bookmark", "ms"], rows))
 
@@ -210,7 +211,7 @@ def _barge_in(barge_in: BargeIn) -> Iterator[str]:
         rows = [
             ["leaked, sent", *_cells(barge_in.leaked.get("sent"))],
             ["leaked, pushed", *_cells(barge_in.leaked.get("pushed"))],
-            ["stop time", _ms(barge_in.stop_ms), ""],
+            ["stop time", _ms(time_ms(barge_in.stop_ns)), ""],
             ["remaining at the verdict", *_cells(barge_in.remaining)],
         ]
     also = (
@@ -250,7 +251,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     where = "" if finding.segment is None else f", segment {finding.segment}"
     yield f"- **{finding.severity}** `{finding.rule}`{where}: {plain(finding.message)}"
     if finding.evidence.parts:
-        parts = [f"{measured(p.samples, p.ms)} {plain(p.cause)}" for p in finding.evidence.parts]
+        parts = [f"{measured(p)} {plain(p.cause)}" for p in finding.evidence.parts]
         yield f"  - {'; '.join(parts)}"
     yield f"  - cause: {plain(finding.cause)}"
     yield f"  - remedy: {plain(finding.remedy)}"
@@ -293,7 +294,7 @@ def _stops(realtime: Realtime) -> Iterator[str]:
         return
     yield from ("### How the generation of interrupted speeches was stopped", "")
     for stop in realtime.stops[:SHOWN]:
-        went_on = "not known" if stop.generating_ms is None else f"{stop.generating_ms:.1f} ms"
+        went_on = "not known" if stop.generating_ns is None else f"{ns_text(stop.generating_ns)}"
         yield (
             f"- {plain(explain_stop(stop, realtime))} Generated after the interrupt: "
             f"{amount_text(stop.generated_after)}; the generation went on for: {went_on}."
@@ -304,18 +305,16 @@ def _stops(realtime: Realtime) -> Iterator[str]:
 
 
 def _story(barge_in: BargeIn) -> list[str]:
-    zero = next(
-        at for at in (barge_in.verdict_ms, barge_in.pause_ms, barge_in.onset_ms, 0.0)
-        if at is not None
-    )  # fmt: skip
+    known = (barge_in.verdict_ns, barge_in.pause_ns, barge_in.onset_ns, 0)
+    zero = time_ms(next(at_ns for at_ns in known if at_ns is not None))
     rows = [
         [
             plain(m.event) + (" **= the verdict**" if m.verdict else ""),
-            after_text(m.at_ms - zero),
+            after_text(time_ms(m.at_ns) - zero),
         ]
         for m in barge_in.story
     ]
-    since = "verdict" if barge_in.verdict_ms is not None else "first of them"
+    since = "verdict" if barge_in.verdict_ns is not None else "first of them"
     return table(["event", f"ms from the {since}"], rows)
 
 
@@ -345,9 +344,9 @@ def _barge_ins(analyses: Sequence[Analysis], names: Sequence[str]) -> Iterator[s
             DASH if b.segment is None else str(b.segment),
             b.verdict_kind or DASH,
             b.outcome or "undecided",
-            _ms(leak_at(b, "sent")),
-            _ms(leak_at(b, "pushed")),
-            _ms(b.stop_ms),
+            _ms(time_ms(leak_at(b, "sent"))),
+            _ms(time_ms(leak_at(b, "pushed"))),
+            _ms(time_ms(b.stop_ns)),
         ]
         for analysis, b in worst_first(analyses)
     ]
@@ -368,7 +367,10 @@ def _summary(analyses: Sequence[Analysis]) -> Iterator[str]:
     def row(name: str, spread: Spread | None) -> list[str]:
         if spread is None:
             return [name, DASH, DASH, DASH]
-        return [name, _ms(spread.median_ms), _ms(spread.p95_ms), _ms(spread.worst_ms)]
+        return [
+            name,
+            *(_ms(time_ms(ns)) for ns in (spread.median_ns, spread.p95_ns, spread.worst_ns)),
+        ]
 
     rows = [
         row("leaked, sent", told.leaked["sent"]),

@@ -12,6 +12,7 @@ from reports.results import Analysis, Segment
 from reports.show import figures, wording
 from reports.show.web import fragment
 from reports.summary import leak_at, worst_first
+from reports.units import time_ms
 
 __all__ = ["render"]
 
@@ -52,7 +53,7 @@ def render(analysis: Analysis) -> str:
         single=worst[0] if len(worst) == 1 else None,
         figures=figures.of(worst[0]) if len(worst) == 1 else [],
         barge_ins=[
-            (barge_in, leak_at(barge_in, "sent"), leak_at(barge_in, "pushed"))
+            (barge_in, time_ms(leak_at(barge_in, "sent")), time_ms(leak_at(barge_in, "pushed")))
             for barge_in in (worst[:SHOWN_BARGE_INS] if len(worst) > 1 else ())
         ],
         more_barge_ins=max(len(worst) - SHOWN_BARGE_INS, 0),

@@ -8,7 +8,7 @@ import textwrap
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Page", "printable", "shortened"]
+__all__ = ["Page", "printable", "shortened", "wrapped"]
 
 
 def printable(text: str) -> str:
@@ -27,6 +27,14 @@ def shortened(text: str, characters: int) -> str:
     """A user's text, printable and no longer than this."""
     text = printable(text)
     return text if len(text) <= characters else text[: characters - 1] + "…"
+
+
+def wrapped(text: str, width: int, indent: int = 0) -> list[str]:
+    """Lines of at most so many columns, each indented; of an empty text none."""
+    pad = " " * indent
+    return textwrap.wrap(
+        text, width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False
+    )
 
 
 class Page:
@@ -53,10 +61,7 @@ class Page:
         self._console.print(line, soft_wrap=True)
 
     def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
-        pad = " " * indent
-        for line in textwrap.wrap(
-            text, self.width, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False
-        ):
+        for line in wrapped(text, self.width, indent):
             self.line(line, style)
 
     def title(self, text: str) -> None:

@@ -9,6 +9,7 @@ from reports.show import realtime_text as words
 from reports.show.page import Page, printable, shortened
 from reports.show.realtime_text import FIGURES, HELD_BY_ONE
 from reports.show.wording import DASH
+from reports.units import ns_text
 from reports.verdicts.explanations import amount_text, explain_stop
 
 __all__ = ["show"]
@@ -105,7 +106,7 @@ def _stops(page: Page, realtime: Realtime) -> None:
         page.fact("generated after it", amount_text(stop.generated_after), "audio")
         page.fact(
             "generation went on",
-            DASH if stop.generating_ms is None else f"{stop.generating_ms:.1f} ms",
+            DASH if stop.generating_ns is None else f"{ns_text(stop.generating_ns)}",
             "interrupt to response's end",
         )
     if len(realtime.stops) > SHOWN_LINES:

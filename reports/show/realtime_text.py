@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from reports.results import Amount, ConversationItem, RealtimeMessage, Sound
+from reports.units import ns_text
 
 __all__ = ["FIGURES", "HELD_BY_ONE", "chosen", "fate", "figures", "role", "truncation"]
 
@@ -46,19 +47,21 @@ def figures(row: ConversationItem) -> tuple[Sound | Amount | None, ...] | None:
 
 def truncation(message: RealtimeMessage) -> str:
     """Where a message was truncated, and where it should have been; empty: it was not."""
-    if message.truncated_to_ms is None:
+    if message.truncated_to_ns is None:
         return ""
-    sent = message.sent_position_ms
+    sent = None if message.sent_position is None else message.sent_position.ms
     told = "what was sent of it is not known" if sent is None else f"{sent:.1f} ms sent"
-    return f"truncated at {message.truncated_to_ms:.0f} ms, {told}"
+    return f"truncated at {ns_text(message.truncated_to_ns, 0)}, {told}"
 
 
 def fate(message: RealtimeMessage) -> str:
     """How far a message came that is not in the history."""
-    created = "created" if message.created_ms is None else f"created at {message.created_ms:.1f} ms"
-    if message.pulled_ms is None and message.opened_ms is None:
+    created = (
+        "created" if message.created_ns is None else f"created at {ns_text(message.created_ns)}"
+    )
+    if message.pulled_ns is None and message.opened_ns is None:
         return f"{created}, never pulled"
-    if message.opened_ms is None:
+    if message.opened_ns is None:
         return f"{created}, pulled, its audio never asked for"
     if message.sent is None:
         return f"{created}, opened; what was sent of it is not known"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from reports.results import Analysis, BargeIn, Leak, Moment, Segment
+from reports.results import Analysis, BargeIn, Leak, Length, Moment, Segment
 from reports.show import findings, realtime
 from reports.show.page import Page, printable, shortened
 from reports.show.wording import (
@@ -37,7 +37,7 @@ from reports.show.wording import (
     versions,
 )
 from reports.summary import Spread, leak_at, summarize, worst_first
-from reports.units import samples_ms
+from reports.units import ns_text, one_rate, time_ms
 from reports.verdicts.explanations import amount_text, measured
 
 __all__ = ["render"]
@@ -182,7 +182,7 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         )
         if analysis.balanced is False:
             page.line("    no result: the balance does not add up, see above", "bold red")
-        resolution = analysis.trace.resolution_ms.get("sent")
+        resolution = time_ms(analysis.trace.resolution_ns.get("sent"))
         if bad and sent is not None and resolution and (sent.ms or 0) <= resolution:
             page.paragraph(
                 f"no longer than the resolution of {resolution:g} ms, so it may as well be none",
@@ -194,10 +194,10 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     page.paragraph(barge_in.explanation)
     page.line()
     if barge_in.leaked is not None:
-        silent = barge_in.stop_ms == 0 and sent is not None and sent.samples == 0
+        silent = barge_in.stop_ns == 0 and sent is not None and sent.samples == 0
         page.fact(
             "stop time",
-            ms_text(barge_in.stop_ms),
+            ms_text(time_ms(barge_in.stop_ns)),
             "already silent" if silent else "verdict to last sample sent",
         )
         page.fact("remaining", amount_text(barge_in.remaining), "of the reply, at the verdict")
@@ -206,10 +206,10 @@ def _key_figures(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
         page, "sent since onset", barge_in.after_onset, "with the time of detection; not a leak"
     )
     _also_sent(page, "sent over the caller", barge_in.over_caller, "while the caller was speaking")
-    if barge_in.stalled_ms:
+    if barge_in.stalled_ns:
         page.fact(
             "session loop stalled",
-            ms_text(barge_in.stalled_ms),
+            ms_text(time_ms(barge_in.stalled_ns)),
             "times of calls and events are late by up to that",
         )
 
@@ -218,7 +218,7 @@ def _details(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     if barge_in.causes:
         page.title("Why it was sent after the verdict")
         for cause in barge_in.causes:
-            page.fact(cause.cause, measured(cause.samples, cause.ms), CAUSES[cause.cause])
+            page.fact(cause.cause, measured(cause), CAUSES[cause.cause])
     _story(page, analysis, barge_in)
     _timeline(page, barge_in)
 
@@ -233,9 +233,9 @@ def _also_sent(
 def _zero(barge_in: BargeIn) -> tuple[float, str] | None:
     """The instant a barge-in's story counts from, and what it is."""
     instants = (
-        (barge_in.verdict_ms, "verdict"),
-        (barge_in.pause_ms, "pause"),
-        (barge_in.onset_ms, "onset"),
+        (time_ms(barge_in.verdict_ns), "verdict"),
+        (time_ms(barge_in.pause_ns), "pause"),
+        (time_ms(barge_in.onset_ns), "onset"),
     )
     return next(((at_ms, name) for at_ms, name in instants if at_ms is not None), None)
 
@@ -247,12 +247,12 @@ def _story(page: Page, analysis: Analysis, barge_in: BargeIn) -> None:
     page.title(f"In order, ms from the {zero[1]}")
     bookmarks = [m for m in analysis.trace.bookmarks if _told_with(analysis, m) is barge_in]
     shown = [
-        Moment(f"bookmark: {shortened(m.event, BOOKMARK_CHARACTERS)}", m.at_ms)
+        Moment(f"bookmark: {shortened(m.event, BOOKMARK_CHARACTERS)}", m.at_ns)
         for m in bookmarks[:SHOWN_BOOKMARKS]
     ]
-    for moment in sorted((*barge_in.story, *shown), key=lambda m: m.at_ms):
+    for moment in sorted((*barge_in.story, *shown), key=lambda m: m.at_ns):
         event = f"{moment.event}  = the verdict" if moment.verdict else moment.event
-        after = after_text(moment.at_ms - zero[0])
+        after = after_text(time_ms(moment.at_ns) - zero[0])
         page.line(f"  {after:>10}  {event}", "bold" if moment.verdict else "")
     if len(bookmarks) > SHOWN_BOOKMARKS:
         more = len(bookmarks) - SHOWN_BOOKMARKS
@@ -263,8 +263,8 @@ def _told_with(analysis: Analysis, bookmark: Moment) -> BargeIn | None:
     """The barge-in in whose story a bookmark falls, else the nearest one with a story."""
 
     def distance(barge_in: BargeIn) -> float:
-        times = [moment.at_ms for moment in barge_in.story]
-        return max(min(times) - bookmark.at_ms, bookmark.at_ms - max(times), 0)
+        times = [time_ms(moment.at_ns) for moment in barge_in.story]
+        return max(min(times) - time_ms(bookmark.at_ns), time_ms(bookmark.at_ns) - max(times), 0)
 
     told = [b for b in analysis.barge_ins if b.story and _zero(b) is not None]
     return min(told, key=distance, default=None)
@@ -280,7 +280,9 @@ def _bookmarks(page: Page, bookmarks: Sequence[Moment]) -> None:
         return
     page.title("Bookmarks, ms since the trace began")
     for moment in bookmarks[:SHOWN_BOOKMARKS]:
-        page.line(f"  {moment.at_ms:>12.1f}  {shortened(moment.event, BOOKMARK_CHARACTERS)}")
+        page.line(
+            f"  {time_ms(moment.at_ns):>12.1f}  {shortened(moment.event, BOOKMARK_CHARACTERS)}"
+        )
     if len(bookmarks) > SHOWN_BOOKMARKS:
         page.paragraph(f"and {len(bookmarks) - SHOWN_BOOKMARKS} more (--format json)")
 
@@ -292,25 +294,26 @@ def _timeline(page: Page, barge_in: BargeIn) -> None:
     if sent is None or not sent.spans:
         return
     marks = [
-        (barge_in.onset_ms, "o"),
-        (barge_in.pause_ms, "p"),
-        (barge_in.verdict_ms, "V"),
-        (barge_in.clear_ms, "c"),
-        (barge_in.source_clear_ms, "x"),
-        (barge_in.resume_ms, "r"),
+        (time_ms(barge_in.onset_ns), "o"),
+        (time_ms(barge_in.pause_ns), "p"),
+        (time_ms(barge_in.verdict_ns), "V"),
+        (time_ms(barge_in.clear_ns), "c"),
+        (time_ms(barge_in.source_clear_ns), "x"),
+        (time_ms(barge_in.resume_ns), "r"),
     ]
     known = [(at_ms, letter) for at_ms, letter in marks if at_ms is not None]
     if not known:
         return
     begin = min(at_ms for at_ms, _ in known)
-    end = max([at_ms for at_ms, _ in known] + [span.stop_ms for span in sent.spans])
+    end = max([at_ms for at_ms, _ in known] + [time_ms(span.stop_ns) for span in sent.spans])
     if end <= begin:
         return
     columns = page.width - 12
     step = (end - begin) / columns
     bar = [
         any(
-            s.start_ms < begin + (i + 1) * step and s.stop_ms > begin + i * step for s in sent.spans
+            time_ms(s.start_ns) < begin + (i + 1) * step and time_ms(s.stop_ns) > begin + i * step
+            for s in sent.spans
         )
         for i in range(columns)
     ]
@@ -342,7 +345,7 @@ def _swallowed(page: Page, segments: Iterable[Segment]) -> None:
         rates = [g.rate_hz for g in segment.geometry["captured"]]
         samples = segment.swallowed_samples or 0
         page.line(
-            f"  segment {segment.index}: {measured(samples, samples_ms(samples, rates))}", "yellow"
+            f"  segment {segment.index}: {measured(Length(samples, one_rate(rates)))}", "yellow"
         )
     if len(lost) > SHOWN_LINES:
         page.paragraph(f"and {len(lost) - SHOWN_LINES} more (--format json)")
@@ -401,7 +404,7 @@ def _table(page: Page, analysis: Analysis, columns: Sequence[Segment | None]) ->
         cells = []
         for column in columns:
             samples = balance_figure(analysis, column, field)
-            length = balance_length(analysis, column, samples)
+            length = None if samples is None else balance_length(analysis, column, samples).ms
             cells.append(
                 f"{count_text(samples):>8}{DASH if length is None else format(length, '.1f'):>8}"
             )
@@ -422,7 +425,7 @@ def _losses(page: Page, segments: Iterable[Segment]) -> None:
         axis = "captured" if loss.what == "dropped" else "pushed"
         page.paragraph(
             f"segment {segment.index}: {ms_text(loss.ms)} ({loss.samples} samples) {loss.what}: "
-            f"{LOSSES[loss.what, loss.cause]} at {loss.at_ms:.1f} ms; {axis} positions "
+            f"{LOSSES[loss.what, loss.cause]} at {ns_text(loss.at_ns)}; {axis} positions "
             f"{loss.start_sample} to {loss.stop_sample}"
         )
     if len(losses) > SHOWN_LINES:
@@ -430,15 +433,16 @@ def _losses(page: Page, segments: Iterable[Segment]) -> None:
 
 
 def _claims(page: Page, analysis: Analysis, segments: Iterable[Segment]) -> None:
-    claims = [s for s in segments if s.claimed_position_ms is not None or s.partial]
+    claims = [s for s in segments if s.claimed_position_ns is not None or s.partial]
     if not claims:
         return
     page.title("What the framework says was played, and what was sent")
     for segment in claims[:SHOWN_LINES]:
+        sent, last = segment.sent_position, segment.last_sent_position
         page.paragraph(
-            f"segment {segment.index}: claimed {ms_text(segment.claimed_position_ms)}, "
-            f"sent {ms_text(segment.sent_position_ms)}, last sent sample at "
-            f"{ms_text(segment.last_sent_position_ms)} of the captured audio"
+            f"segment {segment.index}: claimed {ms_text(time_ms(segment.claimed_position_ns))}, "
+            f"sent {ms_text(None if sent is None else sent.ms)}, last sent sample at "
+            f"{ms_text(None if last is None else last.ms)} of the captured audio"
         )
         _under_way(page, analysis, segment)
     if len(claims) > SHOWN_LINES:
@@ -454,11 +458,13 @@ def _under_way(page: Page, analysis: Analysis, segment: Segment) -> None:
 
 def _order(page: Page, segment: Segment) -> None:
     page.title("Marks of the sink, ms since the trace began")
-    marks = [(segment.started_ms, "first frame captured")]
-    marks += [(mark.at_ms, mark.mark) for mark in segment.order]
-    if segment.finished_ms is not None:
-        marks.append((segment.finished_ms, "reported as finished"))
-    marks += [(gap.at_ms, f"gap in the sent audio, {gap.ms:.1f} ms") for gap in segment.gaps]
+    marks = [(time_ms(segment.started_ns), "first frame captured")]
+    marks += [(time_ms(mark.at_ns), mark.mark) for mark in segment.order]
+    if segment.finished_ns is not None:
+        marks.append((time_ms(segment.finished_ns), "reported as finished"))
+    marks += [
+        (time_ms(gap.at_ns), f"gap in the sent audio, {ns_text(gap.ns)}") for gap in segment.gaps
+    ]
     for at_ms, text in sorted(marks, key=lambda mark: mark[0]):
         page.line(f"  {at_ms:>12.1f}  {text}")
 
@@ -479,9 +485,9 @@ def _several(page: Page, analyses: Sequence[Analysis]) -> None:
     names = dict(zip(paths, trace_names(analyses), strict=True))
     for analysis, barge_in in worst_first(analyses):
         doubt = "!" if analysis.balanced is not True else " "
-        stop = DASH if barge_in.stop_ms is None else f"{barge_in.stop_ms:.1f}"
+        stop = DASH if barge_in.stop_ns is None else f"{time_ms(barge_in.stop_ns):.1f}"
         page.line(
-            f" {doubt}{_cell(leak_at(barge_in, 'sent')):>8}{_cell(leak_at(barge_in, 'pushed')):>8}"
+            f" {doubt}{_leak_cell(barge_in, 'sent'):>8}{_leak_cell(barge_in, 'pushed'):>8}"
             f"{stop:>8}  {barge_in.verdict_kind or DASH:<13}{barge_in.outcome or 'undecided':<10}"
             f"{DASH if barge_in.segment is None else barge_in.segment:>4}"
             f"{sum(finding.severity == 'error' for finding in analysis.findings):>4} "
@@ -514,8 +520,9 @@ def _ending(text: str, room: int) -> str:
     return text if len(text) <= room else "…" + text[1 - room :]
 
 
-def _cell(value: float | None) -> str:
-    return DASH if value is None else f"{value:.1f}"
+def _leak_cell(barge_in: BargeIn, boundary: str) -> str:
+    leak_ns = leak_at(barge_in, boundary)
+    return DASH if leak_ns is None else f"{time_ms(leak_ns):.1f}"
 
 
 def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
@@ -529,9 +536,7 @@ def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
     page.fact("stop time (ms)", _spread(summary.stop), "verdict to last sample sent")
     page.fact(
         "swallowed",
-        DASH
-        if summary.swallowed_samples is None
-        else measured(summary.swallowed_samples, summary.swallowed_ms),
+        DASH if summary.swallowed_samples is None else amount_text(summary.swallowed),
         "never sent, of speeches nobody interrupted",
     )
     page.fact(
@@ -544,4 +549,6 @@ def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
 def _spread(spread: Spread | None) -> str:
     if spread is None:
         return f"{DASH:>8}{DASH:>8}{DASH:>8}"
-    return f"{spread.median_ms:>8.1f}{spread.p95_ms:>8.1f}{spread.worst_ms:>8.1f}"
+    return "".join(
+        f"{time_ms(ns):>8.1f}" for ns in (spread.median_ns, spread.p95_ns, spread.worst_ns)
+    )

@@ -14,6 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from reports.show import wording
+from reports.units import time_ms
 from reports.verdicts.explanations import amount_text
 
 __all__ = ["clock", "fill", "fragment"]
@@ -65,6 +66,10 @@ def _environment() -> Environment:
     environment.filters.update(
         shown=wording.shown,
         ms=wording.ms_text,
+        ns=lambda ns: wording.ms_text(time_ms(ns)),
+        us=lambda ns: round(ns / 1000),
+        in_ms=time_ms,
+        length_ms=lambda length: wording.ms_text(None if length is None else length.ms),
         count=wording.count_text,
         amount=amount_text,
         after=wording.after_text,

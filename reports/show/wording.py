@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.findings import SEVERITIES
-from reports.results import Analysis, BargeIn, Finding, Segment, TraceFacts
+from reports.results import Analysis, BargeIn, Finding, Length, Segment, TraceFacts
+from reports.units import ns_text, one_rate, time_ms
 from reports.verdicts.explanations import measured
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "CAUSES",
     "DASH",
     "LOSSES",
+    "PACKAGES",
     "Doubt",
     "after_text",
     "balance_figure",
@@ -31,6 +33,7 @@ __all__ = [
     "not_shown",
     "not_tapped",
     "other_errors",
+    "packages",
     "run_words",
     "shown",
     "stalls",
@@ -104,11 +107,12 @@ def stalls(trace: TraceFacts) -> str:
     """How often and how long the session's loop stood still; empty: it did not."""
     if not trace.stalls:
         return ""
-    longest = max(trace.stalls, key=lambda stall: stall.ms)
+    longest = max(trace.stalls, key=lambda stall: stall.ns)
     if len(trace.stalls) == 1:
-        how = f"once, {longest.ms:.0f} ms at {longest.at_ms:.1f} ms"
+        how = f"once, {ns_text(longest.ns, 0)} at {ns_text(longest.at_ns)}"
     else:
-        how = f"{len(trace.stalls)} times, at most {longest.ms:.0f} ms at {longest.at_ms:.1f} ms"
+        how = f"{len(trace.stalls)} times, at most {ns_text(longest.ns, 0)} at "
+        how += ns_text(longest.at_ns)
     return f"the session's loop stood still {how}: stamps taken in it are late by up to that"
 
 
@@ -156,35 +160,36 @@ def run_words(analysis: Analysis) -> str:
     told = [
         f"scenario {run.scenario}" if run.scenario else "",
         f"pacing {run.pacing}" if run.pacing else "",
-        f"frames of {run.frame_ms:g} ms" if run.frame_ms is not None else "",
+        f"frames of {time_ms(run.frame_ns):g} ms" if run.frame_ns is not None else "",
         f"{run.rate_hz} Hz" if run.rate_hz is not None else "",
-        f"reply {run.reply_ms:g} ms" if run.reply_ms is not None else "",
+        f"reply {time_ms(run.reply_ns):g} ms" if run.reply_ns is not None else "",
     ]
     return ", ".join(text for text in told if text)
 
 
-_PACKAGES: Final = {
+PACKAGES: Final = {
     "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},
     "node": {"livekit_agents": "@livekit/agents", "livekit": "@livekit/rtc-node"},
 }
-"""What a trace's versions are of, by the language it was recorded in."""
+"""By language, what a trace's runtime calls the packages that people know by another name."""
+
+
+def packages(runtime: Mapping[str, str]) -> list[str]:
+    """``livekit-agents 1.8.9``, ``livekit 1.1.21``, as far as they are known."""
+    named = PACKAGES["node" if runtime.get("language") == "node" else "python"]
+    return [f"{package} {runtime[key]}" for key, package in named.items() if key in runtime]
 
 
 def versions(trace: TraceFacts) -> list[str]:
-    """``livekit-agents 1.8.9``, ``livekit 1.1.21``, as far as they are known."""
-    packages = _PACKAGES["node" if trace.runtime.get("language") == "node" else "python"]
-    return [
-        f"{package} {trace.runtime[key]}"
-        for key, package in packages.items()
-        if key in trace.runtime
-    ]
+    """The same of a trace."""
+    return packages(trace.runtime)
 
 
 def tapped(trace: TraceFacts) -> list[str]:
     """The boundaries that were counted, each with its resolution."""
     return [
-        f"{boundary} ±{trace.resolution_ms[boundary]:g} ms"
-        if trace.resolution_ms.get(boundary)
+        f"{boundary} ±{time_ms(trace.resolution_ns[boundary]):g} ms"
+        if trace.resolution_ns.get(boundary)
         else boundary
         for boundary in trace.boundaries
     ]
@@ -234,7 +239,7 @@ def doubts(analysis: Analysis) -> Iterator[Doubt]:
             analysis.unaccounted_because,
         )
     for fault in analysis.faults:
-        at = "" if fault.first_ms is None else f", first at {fault.first_ms:.1f} ms"
+        at = "" if fault.first_ns is None else f", first at {ns_text(fault.first_ns)}"
         yield Doubt(False, f"fault of the probe: {fault.kind}, {fault.count}x{at} {fault.detail}")
     if trace.complete:
         for problem in trace.problems:
@@ -283,7 +288,7 @@ def under_way(analysis: Analysis, segment: Segment) -> str:
         samples = analysis.totals.inherited_samples
     elif not samples and analysis.totals.inherited_samples:
         samples, where = analysis.totals.inherited_samples, "inside already, in the whole trace,"
-    inside = measured(samples, balance_length(analysis, segment, samples))
+    inside = measured(balance_length(analysis, segment, samples))
     return (
         f"segment {segment.index} was under way when the probe came: {inside} {where} are "
         "inherited and in no balance; what was sent before is not known"
@@ -361,10 +366,8 @@ def balance_figure(analysis: Analysis, column: Segment | None, field: str) -> in
     return figure
 
 
-def balance_length(analysis: Analysis, column: Segment | None, samples: int | None) -> float | None:
-    """The same in milliseconds for display, where there is only one rate."""
+def balance_length(analysis: Analysis, column: Segment | None, samples: int) -> Length:
+    """The same as a length, known where there is only one rate."""
     segments = analysis.segments if column is None else [column]
     rates = {g.rate_hz for s in segments for pairs in s.geometry.values() for g in pairs}
-    if samples is None or len(rates) != 1:
-        return 0.0 if samples == 0 else None
-    return samples * 1000 / rates.pop()
+    return Length(samples, one_rate(rates))
