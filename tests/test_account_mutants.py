@@ -98,8 +98,8 @@ def test_a_finish_report_belongs_to_the_speech_it_names(tmp_path: Path) -> None:
         finish(60, "s2", 0.02),
         finish(70, "s1", 0.01),
     ).segments
-    assert (first.speech_id, first.finished_ms, first.claimed_position_ms) == ("s1", 70.0, 10.0)
-    assert (second.speech_id, second.finished_ms, second.claimed_position_ms) == ("s2", 60.0, 20.0)
+    assert (first.finished_ns, first.claimed_position_ns) == (70 * MS, 10 * MS)
+    assert (second.finished_ns, second.claimed_position_ns) == (60 * MS, 20 * MS)
 
 
 def test_a_finish_report_of_no_known_speech_belongs_to_the_oldest_segment_without_one(
@@ -112,7 +112,7 @@ def test_a_finish_report_of_no_known_speech_belongs_to_the_oldest_segment_withou
             captured(20, 2, 240, 480, speech="s2"),
             finish(60, name, 0.01),
         ).segments
-        assert (first.finished_ms, second.finished_ms) == (60.0, None)
+        assert (first.finished_ns, second.finished_ns) == (60 * MS, None)
 
 
 def leaking_past(clear: QueueCleared, *, taken: int = 0) -> list[Event]:

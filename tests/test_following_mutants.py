@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probe.follow.matchers import Stretch, WireMatcher
+from probe.follow import Stretch, WireMatcher
 from probe.trace.events import FramePushed, RunSent, Tapped
 from tests.source_model import BLOCK, MS, TONE_VALUE
 from tests.test_assembler import BLOCK as WIRE_BLOCK
-from tests.test_assembler import RATE, Trace
+from tests.test_assembler import RATE, REFUSED, Trace
 from tests.test_assembler import end as ended
 
 
@@ -34,7 +34,7 @@ def test_a_push_under_way_casts_no_doubt_on_a_push_to_another_source() -> None:
     trace.tick(200)
     written = [(each.source, each.accepted, each.start_sample) for each in trace.of(FramePushed)]
     assert written == [(1, True, 0), (2, True, 480)]
-    ended(refusable, "raised", 210, "Exception")
+    ended(refusable, 210, REFUSED)
     trace.tick(220)
     assert [event.accepted for event in trace.of(FramePushed)] == [True, True, False]
 
@@ -46,7 +46,7 @@ def test_a_push_under_way_outlives_a_clear_before_the_wire_is_read() -> None:
     under_way = trace.push(10, coded(481, 480), end=None, source=2)
     trace.clear(15, source=2)
     trace.put(Tapped(20 * MS, "sent", 2, RATE, 1, None, WIRE_BLOCK, True))
-    ended(under_way, "returned", 25)
+    ended(under_way, 25)
     trace.blocks(50, coded(481, 480), source=2)
     trace.finish(500)
     assert [(run.start_sample, run.samples) for run in trace.of(RunSent)] == [(480, 480)]
