@@ -101,11 +101,12 @@ class FlowMatcher:
         held.add(Chunk(key, values, self._store.end), data)
         if self._floating:
             return self._resolve(last=False)
-        if self._placement.habit is not None and (
-            constant or not self._store.matches(self.expected, data)
-        ):
-            return self._settle_in_pieces()
-        if self._store.matches(self.expected, data):
+        exact = self._store.matches(self.expected, data)
+        if self._placement.habit is not None:
+            if constant or not exact:
+                return self._settle_in_pieces()
+            self._placement.habit = None
+        if exact:
             # What the clear dropped, or the same captured again after it.
             undecided = upstream.fence is not None and self._store.matches(
                 upstream.fence + held.fixed, data
