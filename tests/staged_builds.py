@@ -15,8 +15,8 @@ import pytest
 from probe.builds import releases
 from probe.builds.releases import Published
 from probe.errors import BuildError, ScenarioError
-from probe.scenarios.catalogue import Scenario
 from probe.scenarios.runner import Outcome
+from probe.scenarios.scenario import Scenario
 from probe.sweep import Build, run
 from tests.findings_calls import HandCall, barge_in
 from tests.report_traces import header

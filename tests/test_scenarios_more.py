@@ -11,7 +11,7 @@ import pytest
 
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, Scenario
-from probe.scenarios.catalogue import PLACES
+from probe.scenarios.axes import PLACES
 from probe.scenarios.releases import missing
 from reports import analyze
 from tests.calls_in_children import Wanted, run_all

@@ -16,7 +16,8 @@ import pytest
 
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, Axes, Scenario, releases
-from probe.scenarios.catalogue import RealtimeOptions, Step
+from probe.scenarios.scenario import RealtimeOptions
+from probe.scenarios.script import Step
 from reports import Analysis
 from reports.results import BargeIn, RealtimeMessage
 from reports.units import time_ms

@@ -23,8 +23,10 @@ from probe.cli.main import main
 from probe.cli.matrix import Made
 from probe.cli.sweep_tables import Table, as_json, as_markdown, as_terminal, tabulate
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import CATALOGUE, PACINGS, Scenario
+from probe.scenarios.axes import PACINGS
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import Outcome, run_in_child
+from probe.scenarios.scenario import Scenario
 from probe.sweep import INSTALLED, Build, Call, Cell, calls, plan, run
 from probe.sweep.journal import opened
 from probe.trace.events import RunSent

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from probe.scenarios import CATALOGUE, Axes
-from probe.scenarios.catalogue import PACINGS
+from probe.scenarios.axes import PACINGS
 from probe.testing import REFERENCE, check_sink
 from reports import Analysis, analyze
 from reports.units import time_ms

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from probe.scenarios.catalogue import PACINGS, PLACES, REPLY_KINDS, Place
+from probe.scenarios.axes import PACINGS, PLACES, REPLY_KINDS, Place
 
 __all__ = ["AT", "NUMBERS", "PACING_LIST", "PLACE_LIST", "REPLY_LIST", "WHOLE_NUMBERS"]
 

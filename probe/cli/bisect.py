@@ -13,7 +13,8 @@ from probe.cli import building, matrix, settings
 from probe.cli.report import columns, put
 from probe.cli.run import find
 from probe.errors import BuildError, ProbeError, UsageError
-from probe.scenarios.catalogue import DEFAULT, PACINGS
+from probe.scenarios.axes import PACINGS
+from probe.scenarios.catalogue import DEFAULT
 from probe.sweep import varied
 from probe.sweep.journal import opened
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from probe.builds import BuildFailed, released
 from probe.builds.bisection import decide
 from probe.builds.releases import Published
-from probe.cli import building, matrix
+from probe.cli import matrix
 from probe.cli.matrix import Made
-from probe.scenarios.catalogue import Scenario
+from probe.scenarios.scenario import Scenario
 from probe.sweep import Build, Call, Cell
 from reports.compare.runs import why_set_apart
 
@@ -75,7 +75,7 @@ class Trial:
         self._runner = runner
         self._cache = cache
         self._told = told
-        self._needs_barge_in = bool(building.barging_in([scenario]))
+        self._needs_barge_in = scenario.barges_in
 
     def found(self, place: int) -> bool | None:
         """Whether the finding is there on the build at that place; ``None``: it can't be tried."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -14,14 +14,10 @@ from probe.scenarios.catalogue import DEFAULT
 
 if TYPE_CHECKING:
     from probe.builds import BuildFailed
-    from probe.scenarios.catalogue import Scenario
     from probe.sweep import Build
     from reports.compare import BuildFacts
 
-__all__ = ["barging_in", "cached", "facts_of", "kept", "several_scenarios"]
-
-_BEGINS: Final = ("speak", "detect", "interrupt", "interrupt-handle")
-"""Steps that begin a barge-in, if a reply is under way."""
+__all__ = ["cached", "facts_of", "kept", "several_scenarios"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -73,14 +69,3 @@ def facts_of(one: Build | BuildFailed) -> BuildFacts:
     if isinstance(one, BuildFailed):
         return BuildFacts(one.label, unavailable=one.reason)
     return BuildFacts(one.label, installed=one.installed, as_of=one.as_of, source=one.source)
-
-
-def barging_in(scenarios: Sequence[Scenario]) -> set[str]:
-    """Those in which somebody interrupts a reply that is under way."""
-    names = set()
-    for scenario in scenarios:
-        steps = [step.do for step in scenario.steps]
-        begun = next((nth for nth, step in enumerate(steps) if step in _BEGINS), None)
-        if begun is not None and "await-end" not in steps[:begun]:
-            names.add(scenario.name)
-    return names

@@ -14,7 +14,8 @@ from probe.cli import building, matrix, settings
 from probe.cli.report import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.errors import TraceError, UsageError
-from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT
+from probe.scenarios.scenario import Scenario
 from probe.sweep import calls
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def compare(
         if len(builds) < 2:
             raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
         collected = _recorded(builds, limits)
-        with_barge_in = building.barging_in(list(CATALOGUE.values()))
+        known = [*CATALOGUE.values()]
     else:
         specs = [parse(text) for text in builds if not _is_recorded(text)]
         if len(specs) < len(builds):
@@ -120,16 +121,15 @@ def compare(
                 f"expected builds only or folders of traces only, found both: {mixed} is a folder "
                 "of traces"
             )
-        chosen = [find(name) for name in scenarios or (DEFAULT,)]
+        known = [find(name) for name in scenarios or (DEFAULT,)]
         runner = matrix.Runner(directory or matrix.fresh("compare"), limits)
-        collected = _made(specs, chosen, pacing, runs or RUNS, runner, cache)
-        with_barge_in = building.barging_in(chosen)
+        collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
 
     comparison = side_by_side(
         collected.runs,
-        with_barge_in=with_barge_in,
+        with_barge_in={scenario.name for scenario in known if scenario.barges_in},
         facts=collected.facts,
         complete=not collected.stopped,
         notes=collected.notes,

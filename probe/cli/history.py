@@ -165,7 +165,7 @@ class _Walk:
                 building.facts_of(build),
                 [one.result for one in made],
                 self.steps,
-                with_barge_in=building.barging_in([cell.scenario for cell in self._cells]),
+                with_barge_in={c.scenario.name for c in self._cells if c.scenario.barges_in},
             )
         )
         return self.steps[-1]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -30,7 +30,7 @@ from probe.errors import TraceError, UsageError
 from probe.sweep import INSTALLED, Build, Call, Done, Journal, Plan, plan, run
 
 if TYPE_CHECKING:
-    from probe.scenarios.catalogue import Scenario
+    from probe.scenarios.scenario import Scenario
     from reports import Analysis
     from reports.compare import RunResult
     from reports.findings import Settings
@@ -55,9 +55,7 @@ class Made:
         """The same, as it is compared."""
         from reports.compare import RunResult
 
-        cell = self.call.cell
-        header = {"scenario": cell.scenario.name, **asdict(cell.axes)}
-        return RunResult(header, self.analysis, self.error)
+        return RunResult(self.call.cell.scenario.header, self.analysis, self.error)
 
 
 def planned(

@@ -14,16 +14,10 @@ from probe.cli import expectations, settings
 from probe.cli.axes import AT
 from probe.errors import ScenarioError, UsageError
 from probe.scenarios import releases
-from probe.scenarios.catalogue import (
-    CATALOGUE,
-    DEFAULT,
-    PACINGS,
-    PLACES,
-    REPLY_KINDS,
-    Scenario,
-)
-from probe.scenarios.files import load
+from probe.scenarios.axes import PACINGS, PLACES, REPLY_KINDS
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT, load
 from probe.scenarios.runner import Outcome, run_in_child
+from probe.scenarios.scenario import Scenario
 from probe.sweep import varied
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from probe.cli.axes import NUMBERS, PACING_LIST, PLACE_LIST, REPLY_LIST, WHOLE_N
 from probe.cli.report import columns, put
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.scenarios import releases
-from probe.scenarios.catalogue import CATALOGUE, Axes
+from probe.scenarios.axes import Axes
+from probe.scenarios.catalogue import CATALOGUE
 from probe.sweep import calls
 
 __all__ = ["sweep"]

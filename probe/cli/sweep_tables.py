@@ -13,7 +13,7 @@ from statistics import mode
 from typing import Any, Final
 
 from probe.cli.matrix import Made
-from probe.scenarios.catalogue import Axes
+from probe.scenarios.axes import Axes
 from probe.sweep import Cell, LeftOut
 from reports.assertions import check, parse
 from reports.compare.runs import Runs, Spread, gather, leaked_ms, outcome_of

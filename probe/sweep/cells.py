@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import Axes, Scenario
+from probe.scenarios.axes import Axes
+from probe.scenarios.scenario import Scenario
 
 __all__ = ["INSTALLED", "Build", "Call", "Cell", "LeftOut", "Plan", "calls", "plan", "varied"]
 

@@ -17,7 +17,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 
 from probe.errors import ProbeError, UsageError
-from probe.scenarios.files import to_document
+from probe.scenarios.document import to_document
 from probe.sweep.cells import Build, Call
 
 __all__ = ["Journal", "identity", "opened"]

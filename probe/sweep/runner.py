@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Protocol
 
 from probe.errors import ProbeError, ScenarioError
-from probe.scenarios.catalogue import Scenario
 from probe.scenarios.runner import Outcome, run_in_child
+from probe.scenarios.scenario import Scenario
 from probe.sweep.cells import Call
 from probe.sweep.journal import Journal
 

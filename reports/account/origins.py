@@ -125,7 +125,7 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
     segment = _with_neighbours(segment, pieces.added, source)
     found = replace(
         pieces,
-        captured=np.where(followed & ~ratio, pieces.captured, NONE),
+        captured=np.where(believed & ~ratio, pieces.captured, NONE),
         segment=segment,
         inherited=inherited,
         unknown=unknown,
