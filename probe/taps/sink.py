@@ -29,6 +29,7 @@ from probe.taps.calls import (
     forward,
 )
 from probe.taps.failures import failure
+from probe.taps.frames import FrameRecords
 from probe.taps.guard import Fault, Guard
 from probe.taps.patches import Patches
 from probe.taps.playback import PlaybackTap
@@ -69,6 +70,7 @@ class ProbeAudioOutput(AudioOutput):
     # Slots, and no __getattr__: with it a lookup on this class costs a quarter of a frame.
     __slots__ = (
         "_probe_forward",
+        "_probe_frames",
         "_probe_guard",
         "_probe_marked",
         "_probe_next",
@@ -81,6 +83,7 @@ class ProbeAudioOutput(AudioOutput):
         "_probe_session",
     )
     _probe_forward: Callable[[rtc.AudioFrame], Coroutine[Any, Any, Any]]
+    _probe_frames: FrameRecords
     _probe_guard: Guard
     _probe_marked: dict[MarkName, Any]
     _probe_next: AudioOutput
@@ -123,6 +126,7 @@ class ProbeAudioOutput(AudioOutput):
             ("next", next_in_chain),
             ("put", put),
             ("put_frame", put_frame or put),
+            ("frames", FrameRecords(put_frame or put, self._probe_put_frames_to)),
             ("session", _NoSession() if session is None else session),
             ("number", number),
             ("on_segment", on_segment),
@@ -144,6 +148,8 @@ class ProbeAudioOutput(AudioOutput):
         if self._probe_segment_ended:
             _own(self, "_probe_segment_ended", False)
             self._probe_guard.attempt("segment", self._probe_on_segment)
+            self._probe_frames.begin()
+            _own(self, "_probe_put_frame", self._probe_frames.put)
         try:
             # the path is read here and not through a function: a call costs more than the rest
             handle = self._probe_session._activity._current_speech
@@ -235,6 +241,11 @@ class ProbeAudioOutput(AudioOutput):
 
     def _probe_frames_to(self, target: Put) -> None:
         """Have the records of frames go to ``target`` from now on."""
+        self._probe_frames.target = target
+        if self._probe_put_frame != self._probe_frames.put:
+            self._probe_put_frames_to(target)
+
+    def _probe_put_frames_to(self, target: Put) -> None:
         _own(self, "_probe_put_frame", target)
 
     def _probe_retire(self) -> None:
@@ -242,7 +253,7 @@ class ProbeAudioOutput(AudioOutput):
         self._probe_playback.remove()
         # somebody may have kept one of the bound methods
         _own(self, "_probe_put", _nothing)
-        _own(self, "_probe_put_frame", _nothing)
+        self._probe_frames_to(_nothing)
         _own(self, "__class__", _RetiredProbe)
 
 
