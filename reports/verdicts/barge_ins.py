@@ -328,10 +328,10 @@ class _Finder:
         of_speech: dict[str, list[_Attempt]] = {}
         for attempt in attempts:
             of_speech.setdefault(attempt.speech, []).append(attempt)
+        names, spans = list(went_out), np.array(list(went_out.values()), np.int64).reshape(-1, 2)
         for turn in self.turns:
-            for speech, (begin_ns, end_ns) in went_out.items():
-                if begin_ns >= turn.stop_ns or end_ns <= turn.start_ns:
-                    continue
+            over = (spans[:, 0] < turn.stop_ns) & (spans[:, 1] > turn.start_ns)
+            for speech in (names[row] for row in np.flatnonzero(over)):
                 mine = of_speech.get(speech, [])
                 met = any(
                     a.onset_ns == turn.start_ns
@@ -597,7 +597,8 @@ class _Finder:
 
     def _survives(self, speech: str, clear_ns: int) -> bool:
         """Whether a push that was under way when the source was cleared went out all the same."""
-        ended = next((e for _, began, e in self.ledger.clears if began == clear_ns), clear_ns)
+        nth = bisect_left(self.clear_ns, clear_ns)
+        ended = self.ledger.clears[nth][2] if clear_ns in self.clear_ns[nth : nth + 1] else clear_ns
         parts, p, rows = self.ledger.parts, self.trace.pushed, self.audio.parts(speech)
         rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
         push = parts.push[rows]
