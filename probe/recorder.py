@@ -15,7 +15,7 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -113,7 +113,7 @@ class Recorder:
         """The file that was really created."""
         self._file = _File(fd)
         self._file.add(line)
-        self._lines = 1
+        self._counts = Counter({Header.NAME: 1})
         self._zero_ns = header.started_monotonic_ns
         self._assembler = assembler
         self._faults = _Faults()
@@ -231,7 +231,8 @@ class Recorder:
             self._sums.settle()
             self._keep_sums(now_ns)
         self._emit_faults(None)
-        self._add(Trailer(now_ns, self._lines, self._reason or "closed"))
+        lines = self._counts.total()
+        self._add(Trailer(now_ns, lines, self._reason or "closed", dict(self._counts)))
         self._failing = False
         self._write()
 
@@ -290,7 +291,7 @@ class Recorder:
         elif not self._file.add(line):
             self.fault("events_lost", "the disk takes no more")
         else:
-            self._lines += 1
+            self._counts[event.NAME] += 1
 
     def _keep_sums(self, now_ns: int) -> None:
         sums = self._sums.take(now_ns)

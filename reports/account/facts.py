@@ -27,6 +27,9 @@ __all__ = ["FOREVER", "Facts", "gather"]
 FOREVER: Final = 2**61
 """A time after everything; the difference of two such still fits."""
 
+BLOCK_NS: Final = 10_000_000
+"""How long a source takes to hand on a block."""
+
 HARMLESS_FAULTS: Final = frozenset({"write_slow"})
 """Kinds of fault by which nothing was lost."""
 
@@ -161,6 +164,8 @@ def gather(trace: Trace) -> Facts:
         block.setdefault(source, max(rate // 100, 1))
     for boundary in tapped:
         resolution.setdefault(boundary, None)
+    if trace.late_ns:
+        resolution["sent"] = (resolution.get("sent") or BLOCK_NS) + trace.late_ns
     why: list[str] = []
     if trace.trailer is None:
         why.append(
@@ -169,7 +174,7 @@ def gather(trace: Trace) -> Facts:
     why += [
         f"line {problem.line}: {problem.text}" if problem.line else problem.text
         for problem in trace.problems
-        if problem.kind != "unknown-event" and (problem.kind != "cut" or trace.trailer is not None)
+        if problem.spoils and (problem.kind != "cut" or trace.trailer is not None)
     ]
     why += [f"fault of the probe: {kind} ({count}x)" for kind, count in sorted(lost.items())]
     if bounded is not None:
