@@ -14,7 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, get_args
 
 from livekit import rtc
@@ -26,33 +26,6 @@ from livekit.agents.voice.io import AudioOutput
 from livekit.agents.voice.speech_handle import SpeechHandle
 
 from probe.trace.events import InterruptedBy
-
-__all__ = [
-    "agent_items",
-    "asking_speech",
-    "chain",
-    "commit_future",
-    "ends_stream",
-    "find_source",
-    "interrupted_by",
-    "interruption_options",
-    "is_session",
-    "leaf",
-    "local_items",
-    "missing",
-    "output_is_tappable",
-    "realtime_session",
-    "realtime_traits",
-    "result_of",
-    "running_speeches",
-    "runtime",
-    "server_items",
-    "speaking",
-    "speech_of",
-    "started",
-    "stream_closed",
-    "unread",
-]
 
 _LONGEST_CHAIN = 64
 """Links followed before a chain is taken for a ring."""
@@ -129,6 +102,38 @@ def output_is_tappable(output: Any) -> bool:
     return isinstance(inspect.getattr_static(type(output), "audio", None), property)
 
 
+# -- the session's agent, its caller and its end --
+
+CLOSING_CALL = "_aclose_impl"
+"""Method of the session through which every way to close it goes, with the keyword ``reason``; it
+is called as the closing begins, before any speech is interrupted for it."""
+
+
+def current_agent(session: Any) -> Any:
+    """The agent in charge, or about to be: it changes as a handoff begins. None: there is none."""
+    return _attribute(session, "current_agent")
+
+
+def room(session: Any) -> Any:
+    """The room the session is in, or None."""
+    return _attribute(_attribute(session, "_room_io"), "_room")
+
+
+def linked_identity(session: Any) -> str | None:
+    """Identity of the participant the session listens to, while they are there."""
+    linked = _attribute(_attribute(session, "_room_io"), "linked_participant")
+    return None if linked is None else str(linked.identity)
+
+
+def disconnect_reason(participant: Any) -> str:
+    """Why a participant left, as the room calls it; empty where it does not say."""
+    reason = _attribute(participant, "disconnect_reason")
+    try:
+        return str(rtc.DisconnectReason.Name(reason)) if reason else ""
+    except ValueError:
+        return str(reason)
+
+
 # -- speeches --
 
 
@@ -137,20 +142,12 @@ class _PublicSpeaking:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-
-    @property
-    def _activity(self) -> _PublicSpeaking:
-        return self
+        self._activity = self
 
     @property
     def _current_speech(self) -> Any:
         handle = self._session.current_speech
-        return None if handle is None else _PublicHandle(handle)
-
-
-class _PublicHandle:
-    def __init__(self, handle: Any) -> None:
-        self._id = handle.id
+        return None if handle is None else SimpleNamespace(_id=handle.id)
 
 
 def speaking(session: Any) -> Any:
@@ -452,6 +449,12 @@ def missing(session: Any) -> dict[str, str]:
     for event in ("speech_created", "overlapping_speech", "agent_false_interruption", "close"):
         if known and event not in known:
             lacking[event] = "sessions of this release have no such event"
+    if not hasattr(AgentSession, CLOSING_CALL):
+        lacking["session_closed"] = "seen at its end only: this release closes in another way"
+    if not hasattr(session, "_room_io"):
+        lacking["caller_left"] = "sessions of this release hold their room in another way"
+    if not hasattr(AgentSession, "current_agent"):
+        lacking["handed_over"] = "sessions of this release do not say which agent is in charge"
     if not _INTERRUPT_SAYS_SOURCE:
         lacking["interrupt_source"] = "not said by this release; told from the calling code"
     if not output_is_tappable(getattr(session, "output", None)):

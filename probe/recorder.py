@@ -9,7 +9,6 @@ loses no more than what came since the thread woke last.
 from __future__ import annotations
 
 import atexit
-import contextlib
 import itertools
 import os
 import threading
@@ -20,24 +19,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from probe.bound import Bound
+from probe.faults import Faults
 from probe.taps.calls import Call
 from probe.trace.events import (
-    CaptureEnded,
     Event,
     Faulted,
-    FrameCaptured,
-    FramePushed,
     Header,
-    PlaybackReported,
-    PushEnded,
-    PushMatched,
-    RunSent,
-    SilenceInserted,
-    SizeBounded,
-    SumsKept,
     Trailer,
 )
 from probe.trace.writer import MAX_LINE_BYTES, encode
+from probe.trace_file import TraceFile
 
 __all__ = ["Assembling", "Recorder"]
 
@@ -47,23 +39,13 @@ WAKE_S: Final = 0.05
 CAPACITY: Final = 65_536
 """Records that may wait for the thread. A record holds a frame: this bounds memory as well."""
 
-PENDING_BYTES: Final = 8 << 20
-"""Encoded lines that may wait for a disk that does not take them."""
-
 SLOW_NS: Final = 500_000_000
 """A write that takes longer than this is a fault worth knowing of."""
 
 JOIN_S: Final = 5.0
 """How long `Recorder.close` waits for a disk that hangs."""
 
-SUMS_NS: Final = 5_000_000_000
-"""How often sums are written once the file is bounded."""
-
-_FIRST_PAUSE_NS: Final = 1_000_000_000
-_LONGEST_PAUSE_NS: Final = 60_000_000_000
 _BATCH: Final = 64
-_OVERRUN: Final = 1.25
-_OVERRUN_BYTES: Final = 1 << 16
 
 
 class Assembling(Protocol):
@@ -109,17 +91,13 @@ class Recorder:
             )
         self.queue: deque[Call | Event] = deque()
         self.put, self._shut, self._lost = _gate(self.queue)
-        self.path, fd = _create(Path(path))
-        """The file that was really created."""
-        self._file = _File(fd)
+        self._file = TraceFile(Path(path))
         self._file.add(line)
         self._counts = Counter({Header.NAME: 1})
         self._zero_ns = header.started_monotonic_ns
         self._assembler = assembler
-        self._faults = _Faults()
-        self._sums = _Sums()
-        self._bound = None if max_mb is None else max_mb * 1_000_000
-        self._bounded = False
+        self._faults = Faults()
+        self._bound = None if max_mb is None else Bound(max_mb * 1_000_000)
         self._failing = False
         self._lost_noted = 0
         self._lost_read = 0
@@ -131,6 +109,11 @@ class Recorder:
         at_exit = weakref.WeakMethod(self.close)
         self._at_exit = lambda: (close := at_exit()) and close("exit")
         atexit.register(self._at_exit)
+
+    @property
+    def path(self) -> Path:
+        """The file that was really created."""
+        return self._file.path
 
     @property
     def faults(self) -> dict[str, int]:
@@ -213,8 +196,7 @@ class Recorder:
         self._drain()
         self._assemble(self._assembler.tick, now_ns)
         self._note_lost()
-        if self._bounded and self._sums.due(now_ns):
-            self._keep_sums(now_ns)
+        self._keep_sums(now_ns)
         self._write()
         # Not while the disk refuses lines: the fault waits and is written once, with its count.
         if not self._failing and self._emit_faults(now_ns):
@@ -227,9 +209,7 @@ class Recorder:
         self._note_lost()
         self._failing = False
         self._write()
-        if self._bounded:
-            self._sums.settle()
-            self._keep_sums(now_ns)
+        self._keep_sums(now_ns, last=True)
         self._emit_faults(None)
         lines = self._counts.total()
         self._add(Trailer(now_ns, lines, self._reason or "closed", dict(self._counts)))
@@ -259,25 +239,14 @@ class Recorder:
 
     def _emit(self, event: Event) -> None:
         """One event on its way to the file; faults wait, and once bounded not all is written."""
-        if isinstance(event, Faulted):
-            self._faults.note(event.kind, event.detail, event.count, event.at_ns)
-            return
-        if self._bound is not None:
-            size = self._file.size
-            if self._bounded:
-                if not self._sums.lets_through(event):
-                    return
-                if size > self._bound * _OVERRUN + _OVERRUN_BYTES:
-                    self.fault("events_lost", "the file is beyond its bound")
-                    return
-            elif size >= self._bound:
-                self._bounded = True
-                self._add(SizeBounded(time.monotonic_ns()))
-                self._emit(event)
-                return
+        admitted: Iterable[Event] = (event,)
+        if self._bound is not None and not isinstance(event, Faulted):
+            admitted = self._bound.admit(event, self._file.size)
+        for each in admitted:
+            if isinstance(each, Faulted):
+                self._faults.note(each.kind, each.detail, each.count, each.at_ns)
             else:
-                self._sums.wrote(event)
-        self._add(event)
+                self._add(each)
 
     def _add(self, event: Event) -> None:
         """One event as a line, to be written next."""
@@ -293,10 +262,10 @@ class Recorder:
         else:
             self._counts[event.NAME] += 1
 
-    def _keep_sums(self, now_ns: int) -> None:
-        sums = self._sums.take(now_ns)
-        if sums is not None:
-            self._add(sums)
+    def _keep_sums(self, now_ns: int, *, last: bool = False) -> None:
+        if self._bound is not None:
+            for sums in self._bound.sums(now_ns, last=last):
+                self._add(sums)
 
     def _note_lost(self) -> None:
         # The count can only be read by counting on: its own readings are taken off again.
@@ -348,176 +317,3 @@ def _gate(
         limit = 0
 
     return put, shut, lost
-
-
-def _create(path: Path) -> tuple[Path, int]:
-    """Creates the file, or the first of ``name-1``, ``name-2``, … that does not exist."""
-    if path.is_dir():
-        raise IsADirectoryError(f"expected a file to write the trace to, found a folder: {path}")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    for number in itertools.count():
-        candidate = path.with_name(f"{path.stem}-{number}{path.suffix}") if number else path
-        try:
-            return candidate, os.open(candidate, flags, 0o666)
-        except FileExistsError:
-            continue
-    raise AssertionError("count() ends")
-
-
-class _File:
-    """An open file and the bytes it has not taken yet, which stay in order whatever happens: a
-    write that fails half way is resumed at the very byte, so that no line is ever torn."""
-
-    __slots__ = ("_fd", "_pending", "_written")
-
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
-        self._pending = bytearray()
-        self._written = 0
-
-    @property
-    def pending(self) -> int:
-        return len(self._pending)
-
-    @property
-    def size(self) -> int:
-        return self._written + len(self._pending)
-
-    def add(self, line: bytes) -> bool:
-        """Takes a line to be written; ``False``: there is no room for it."""
-        if len(self._pending) + len(line) > PENDING_BYTES:
-            return False
-        self._pending += line
-        return True
-
-    def write(self) -> None:
-        """Hands everything to the operating system, where it outlives this process.
-
-        Raises:
-            OSError: it did not take all of it.
-        """
-        while self._pending:
-            with memoryview(self._pending) as view:
-                written = os.write(self._fd, view)
-            del self._pending[:written]
-            self._written += written
-
-    def close(self) -> int:
-        """Closes the file; how many lines it never took."""
-        with contextlib.suppress(OSError):
-            os.close(self._fd)
-        return self._pending.count(b"\n")
-
-
-class _Faults:
-    """Faults by kind: their totals, and what of them is still to be written."""
-
-    __slots__ = ("_lock", "_open", "_pause_ns", "_totals")
-
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._totals: dict[str, int] = {}
-        self._open: dict[str, Faulted] = {}
-        self._pause_ns: dict[str, tuple[int, int]] = {}
-
-    def totals(self) -> dict[str, int]:
-        with self._lock:
-            return dict(self._totals)
-
-    def note(self, kind: str, detail: str, count: int, at_ns: int) -> None:
-        with self._lock:
-            self._totals[kind] = self._totals.get(kind, 0) + count
-            known = self._open.get(kind)
-            if known is None:
-                self._open[kind] = Faulted(at_ns, kind, count, detail)
-            else:
-                self._open[kind] = Faulted(known.at_ns, kind, known.count + count, known.detail)
-
-    def due(self, now_ns: int | None) -> list[Faulted]:
-        """Takes what is to be written now; ``None``: all of it.
-
-        The pause until the next line of the same kind doubles from one second to a minute: a tap
-        that fails at every frame must not fill the trace with it.
-        """
-        taken: list[Faulted] = []
-        with self._lock:
-            for kind in list(self._open):
-                until_ns, pause_ns = self._pause_ns.get(kind, (0, _FIRST_PAUSE_NS))
-                if now_ns is not None:
-                    if now_ns < until_ns:
-                        continue
-                    longer_ns = min(pause_ns * 2, _LONGEST_PAUSE_NS)
-                    self._pause_ns[kind] = (now_ns + pause_ns, longer_ns)
-                taken.append(self._open.pop(kind))
-        return taken
-
-
-class _Sums:
-    """What is counted instead of written once the file has reached its bound."""
-
-    __slots__ = ("_frame", "_open", "_push", "_sums", "_taken_ns")
-
-    def __init__(self) -> None:
-        self._frame = 0
-        self._push = 0
-        self._open: dict[int, int] = {}
-        self._sums: dict[str, int] = {}
-        self._taken_ns = 0
-
-    def wrote(self, event: Event) -> None:
-        """Remembers the last frame and push that were written, whose ends are still to be."""
-        if isinstance(event, FrameCaptured):
-            self._frame = max(self._frame, event.frame)
-        elif isinstance(event, FramePushed):
-            self._push = max(self._push, event.push)
-
-    def lets_through(self, event: Event) -> bool:
-        """Whether to write the event all the same; counts it where not."""
-        if isinstance(event, FrameCaptured):
-            self._count(captured_frames=1, captured_samples=event.samples)
-        elif isinstance(event, CaptureEnded):
-            return event.frame <= self._frame
-        elif isinstance(event, FramePushed):
-            # Whether the source accepts it is known when the call ends, and counted then.
-            if event.end is None:
-                self._open[event.push] = event.samples
-            elif event.accepted:
-                self._count(pushed_frames=1, pushed_samples=event.samples)
-        elif isinstance(event, PushEnded):
-            samples = self._open.pop(event.push, None)
-            if samples is None:
-                return event.push <= self._push
-            if event.accepted:
-                self._count(pushed_frames=1, pushed_samples=samples)
-        elif isinstance(event, PushMatched):
-            return event.push <= self._push
-        elif isinstance(event, RunSent):
-            self._count(sent_samples=event.samples)
-        elif isinstance(event, SilenceInserted):
-            self._count(inserted_samples=event.samples)
-        else:
-            return not (isinstance(event, PlaybackReported) and event.report == "progressed")
-        return False
-
-    def settle(self) -> None:
-        """Counts the pushes that never ended: nothing says that the source refused them."""
-        for samples in self._open.values():
-            self._count(pushed_frames=1, pushed_samples=samples)
-        self._open.clear()
-
-    def due(self, now_ns: int) -> bool:
-        return now_ns - self._taken_ns >= SUMS_NS
-
-    def take(self, now_ns: int) -> SumsKept | None:
-        """What was counted since this was asked last; ``None`` if nothing was."""
-        self._taken_ns = now_ns
-        if not self._sums:
-            return None
-        sums = SumsKept(now_ns, **self._sums)
-        self._sums = {}
-        return sums
-
-    def _count(self, **samples: int) -> None:
-        for name, more in samples.items():
-            self._sums[name] = self._sums.get(name, 0) + more

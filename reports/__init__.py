@@ -28,6 +28,7 @@ Builds are compared by `reports.compare`, and looked back on by `reports.compare
 
 from reports.analysis import analyze
 from reports.assertions import Check, ExpectationError, Result, check, expect
+from reports.display import install
 from reports.findings import SettingError
 from reports.results import (
     Amount,
@@ -48,6 +49,7 @@ from reports.results import (
     Leak,
     LeakCause,
     LeakSurvival,
+    Length,
     Loss,
     LossCause,
     Mark,
@@ -70,6 +72,7 @@ from reports.results import (
     Totals,
     TraceFacts,
     Unit,
+    Unjoined,
     Unseen,
     VerdictKind,
 )
@@ -100,6 +103,7 @@ __all__ = [
     "Leak",
     "LeakCause",
     "LeakSurvival",
+    "Length",
     "Loss",
     "LossCause",
     "Mark",
@@ -128,6 +132,7 @@ __all__ = [
     "Totals",
     "TraceFacts",
     "Unit",
+    "Unjoined",
     "Unseen",
     "VerdictKind",
     "analyze",
@@ -137,3 +142,5 @@ __all__ = [
     "summarize",
     "worst_first",
 ]
+
+install(Analysis)

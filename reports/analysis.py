@@ -26,8 +26,10 @@ from probe.trace.events import (
     SpeechDone,
 )
 from probe.trace.reader import NONE, Trace
+from reports.account.boundary import BOUNDARIES, CAPTURED, PUSHED, SENT
 from reports.account.crossings import Audio
-from reports.account.ledger import Ledger, Lost
+from reports.account.ledger import Ledger
+from reports.account.losses import Lost
 from reports.account.source import Source, ledger_of
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
@@ -40,6 +42,7 @@ from reports.results import (
     Fault,
     Gap,
     Geometry,
+    Length,
     Loss,
     Mark,
     Moment,
@@ -50,15 +53,13 @@ from reports.results import (
     Totals,
     TraceFacts,
 )
-from reports.units import instant_ms, samples_ms, time_ms
+from reports.units import NS_PER_MS, one_rate
 from reports.verdicts.barge_ins import find_barge_ins
 from reports.verdicts.explanations import explain
 
 __all__ = ["analyze"]
 
 Ints = NDArray[np.int64]
-
-BOUNDARIES = ("captured", "pushed", "sent")
 
 
 def analyze(trace: Source, *, settings: Settings | None = None) -> Analysis:
@@ -126,8 +127,8 @@ def _balanced(ledger: Ledger, segments: tuple[Segment, ...]) -> bool | None:
         return None
     if ledger.total["unaccounted"]:
         return False
-    missing = set(BOUNDARIES) - ledger.tapped
-    if missing or ledger.total["unseen"] or any(s.resampled for s in segments):
+    missing = any(b.balanced and b.name not in ledger.tapped for b in BOUNDARIES)
+    if missing or ledger.total["unseen"] or any(s.unjoined for s in segments):
         return None
     return True
 
@@ -199,11 +200,11 @@ def _segment(
 ) -> Segment:
     sums, trace = ledger.sums, ledger.trace
     speech = trace.text(int(sums.speech[row]))
-    pushed_tapped, sent_tapped = "pushed" in ledger.tapped, "sent" in ledger.tapped
+    pushed_tapped, sent_tapped = (b.name in ledger.tapped for b in (PUSHED, SENT))
     pushed = int(sums.pushed[row])
     # Where nobody read the wire while its pushes came, what was sent is not zero but unknown.
     sent_known = pushed_tapped and sent_tapped and not (pushed and pushed == int(sums.unseen[row]))
-    joined = pushed_tapped and not bool(sums.resampled[row])
+    joined = pushed_tapped and ledger.unjoined(row) is None
     geometry = {"captured": parts.captured.get(row, ())}
     if pushed_tapped:
         geometry["pushed"] = parts.pushed.get(row, ())
@@ -220,13 +221,13 @@ def _segment(
     last_sent = int(sums.last_sent[row])
     claimed = float(sums.claimed_s[row])
     finished = int(sums.finished_ns[row])
-    captured_rate = captured_rates[0] if len(captured_rates) == 1 else None
+    captured_rate, pushed_rate = one_rate(captured_rates), one_rate(pushed_rates)
 
     stopped = speech in committed if speech is not None else bool(interrupted)
     over = finished != NONE or (speech is not None and speech in done)
     swallowed: int | None = None
     if joined and sent_known:
-        swallowed = 0 if stopped else int(sums.dropped[row] + sums.cleared[row])
+        swallowed = 0 if stopped else int(sums.lost[row])
         # What is still queued is not lost, and a tail that was cleared is no loss to anybody.
         if not stopped and over:
             swallowed += int(sums.held[row])
@@ -246,14 +247,10 @@ def _segment(
         captured=Amount(
             int(sums.captured_frames[row]),
             int(sums.captured[row]),
-            samples_ms(int(sums.captured[row]), captured_rates),
+            captured_rate,
         ),
-        pushed=Amount(int(sums.pushed_frames[row]), pushed, samples_ms(pushed, pushed_rates))
-        if pushed_tapped
-        else None,
-        sent=Amount(int(sums.sent_frames[row]), sent, samples_ms(sent, pushed_rates))
-        if sent_known
-        else None,
+        pushed=Amount(int(sums.pushed_frames[row]), pushed, pushed_rate) if pushed_tapped else None,
+        sent=Amount(int(sums.sent_frames[row]), sent, pushed_rate) if sent_known else None,
         cleared_samples=int(sums.cleared[row]) if sent_known else None,
         dropped_samples=int(sums.dropped[row]) if joined else None,
         held_samples=int(sums.held[row]) if joined else None,
@@ -266,32 +263,34 @@ def _segment(
         unknown_samples=unknown,
         swallowed_samples=swallowed,
         sent_in_later_segments_samples=int(sums.sent_later[row]) if sent_known else None,
-        started_ms=time_ms(int(sums.first_ns[row])),
-        finished_ms=None if finished == NONE else instant_ms(finished),
+        started_ns=int(sums.first_ns[row]),
+        finished_ns=None if finished == NONE else finished,
         interrupted=interrupted,
-        claimed_position_ms=None if np.isnan(claimed) else round(claimed * 1000, 3),
-        sent_position_ms=samples_ms(sent, pushed_rates) if sent_known else None,
-        last_sent_position_ms=None
+        claimed_position_ns=None if np.isnan(claimed) else round(claimed * 1e9),
+        sent_position=Length(sent, pushed_rate) if sent_known else None,
+        last_sent_position=None
         if last_sent == NONE or captured_rate is None
-        else samples_ms(last_sent - int(sums.start[row]), [captured_rate]),
+        else Length(last_sent - int(sums.start[row]), captured_rate),
         geometry=geometry,
         geometry_differs=bool(geometry.get("pushed"))
         and set(geometry["captured"]) != set(geometry["pushed"]),
         resampled=bool(sums.resampled[row]),
-        order=tuple(Mark(mark.mark, time_ms(mark.at_ns)) for mark in parts.marks.get(row, ())),
-        gaps=tuple(Gap(time_ms(at), time_ms(ns)) for at, ns in parts.gaps.get(row, ())),
+        order=tuple(Mark(mark.mark, mark.at_ns) for mark in parts.marks.get(row, ())),
+        gaps=tuple(Gap(at, ns) for at, ns in parts.gaps.get(row, ())),
         losses=tuple(
             Loss(
                 what="dropped" if lost.what == "dropped" else "cleared",
                 cause=lost.cause,
                 samples=lost.stop - lost.start,
-                ms=samples_ms(lost.stop - lost.start, [lost.rate_hz]),
+                rate_hz=lost.rate_hz,
                 start_sample=lost.start,
                 stop_sample=lost.stop,
-                at_ms=time_ms(lost.at_ns),
+                at_ns=lost.at_ns,
             )
             for lost in parts.losses.get(row, ())
         ),
+        added_samples=int(sums.added[row]) if pushed_tapped else None,
+        unjoined=ledger.unjoined(row) if pushed_tapped else None,
     )
 
 
@@ -300,8 +299,8 @@ def _segment(
 
 def _totals(ledger: Ledger, segments: tuple[Segment, ...]) -> Totals:
     total = ledger.total
-    captured, pushed, sent = (name in ledger.tapped for name in BOUNDARIES)
-    joined = captured and pushed and not any(s.resampled for s in segments)
+    captured, pushed, sent = (b.name in ledger.tapped for b in (CAPTURED, PUSHED, SENT))
+    joined = captured and pushed and not any(s.unjoined for s in segments)
     moved = pushed and sent
     swallowed = [s.swallowed_samples for s in segments]
     known = [samples for samples in swallowed if samples is not None]
@@ -321,6 +320,7 @@ def _totals(ledger: Ledger, segments: tuple[Segment, ...]) -> Totals:
         ambiguous_samples=total["ambiguous"],
         swallowed_samples=sum(known) if len(known) == len(swallowed) and moved else None,
         unknown_samples=unknown,
+        added_samples=total["added"] if pushed else None,
     )
 
 
@@ -336,31 +336,26 @@ def _options(trace: Trace) -> Mapping[str, Any]:
 def _trace_facts(trace: Trace, ledger: Ledger, options: Mapping[str, Any]) -> TraceFacts:
     header = trace.header
     missing = dict(header.missing)
+    tapped = [b.name for b in BOUNDARIES if b.name in ledger.tapped]
     for boundary in BOUNDARIES:
-        if boundary not in ledger.tapped:
-            missing.setdefault(boundary, "never tapped")
+        if boundary.name not in tapped:
+            missing.setdefault(boundary.name, "never tapped")
     return TraceFacts(
         path=trace.path,
         complete=not ledger.incomplete,
         incomplete_because=ledger.incomplete,
-        duration_ms=time_ms(trace.last_ns),
+        duration_ns=trace.last_ns,
         runtime=header.runtime,
-        boundaries=tuple(b for b in BOUNDARIES if b in ledger.tapped),
+        boundaries=tuple(tapped),
         missing=missing,
-        resolution_ms={
-            b: instant_ms(ledger.resolution_ns.get(b)) for b in BOUNDARIES if b in ledger.tapped
-        },
+        resolution_ns={name: ledger.resolution_ns.get(name) for name in tapped},
         labels=header.labels,
         options=options,
         problems=tuple(Problem(p.line, p.kind, p.text, p.count) for p in trace.problems),
         stalls=tuple(
-            Stall(time_ms(e.at_ns), time_ms(e.until_ns - e.at_ns))
-            for e in trace.events
-            if isinstance(e, LoopStalled)
+            Stall(e.at_ns, e.until_ns - e.at_ns) for e in trace.events if isinstance(e, LoopStalled)
         ),
-        bookmarks=tuple(
-            Moment(e.name, time_ms(e.at_ns)) for e in trace.events if isinstance(e, Bookmarked)
-        ),
+        bookmarks=tuple(Moment(e.name, e.at_ns) for e in trace.events if isinstance(e, Bookmarked)),
     )
 
 
@@ -371,8 +366,7 @@ def _faults(trace: Trace) -> tuple[Fault, ...]:
         if isinstance(event, Faulted):
             known = faults.get(event.kind)
             if known is None:
-                first = time_ms(event.at_ns)
-                faults[event.kind] = Fault(event.kind, event.count, first, event.detail)
+                faults[event.kind] = Fault(event.kind, event.count, event.at_ns, event.detail)
             else:
                 faults[event.kind] = replace(known, count=known.count + event.count)
     return tuple(faults.values())
@@ -394,12 +388,16 @@ def _run(trace: Trace, ledger: Ledger, segments: tuple[Segment, ...]) -> Run | N
     return Run(
         scenario=_text(told.get("scenario")),
         pacing=_text(told.get("pacing")),
-        frame_ms=number("frame_ms"),
+        frame_ns=_from_ms(number("frame_ms")),
         rate_hz=None if rate is None else int(rate),
-        reply_ms=number("reply_ms"),
+        reply_ns=_from_ms(number("reply_ms")),
         at=at if isinstance(at, (str, int, float)) else None,
         control=None if control is None else _control(control.speech, ledger, segments),
     )
+
+
+def _from_ms(ms: float | None) -> int | None:
+    return None if ms is None else round(ms * NS_PER_MS)
 
 
 def _text(value: object) -> str | None:
@@ -409,14 +407,15 @@ def _text(value: object) -> str | None:
 def _control(speech: str, ledger: Ledger, segments: tuple[Segment, ...]) -> Control:
     """Whether the control reply arrived whole: nothing of it missing but the tail."""
     mine = [s for s in segments if s.speech_id == speech]
-    known = "captured" in ledger.tapped
+    known = CAPTURED.name in ledger.tapped
     captured = sum(s.captured.samples for s in mine if s.captured is not None)
-    sent_known = known and "sent" in ledger.tapped and all(s.sent is not None for s in mine)
+    sent_known = known and SENT.name in ledger.tapped and all(s.sent is not None for s in mine)
     sent = sum(s.sent.samples for s in mine if s.sent is not None)
     whole: bool | None = None
-    if sent_known and not ledger.incomplete:
-        tail = sum(int(ledger.sums.tail_unsent[s.index - 1]) for s in mine)
-        whole = captured > 0 and captured - sent == tail
+    if sent_known and not ledger.incomplete and not any(s.unjoined for s in mine):
+        rows = [s.index - 1 for s in mine]
+        missing = captured - int(ledger.sums.arrived[rows].sum())
+        whole = captured > 0 and missing == int(ledger.sums.tail_unsent[rows].sum())
     return Control(
         segment=mine[0].index if mine else None,
         captured_samples=captured if known else None,

@@ -7,21 +7,22 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reports.results import Analysis, BargeIn
-from reports.units import samples_ms
+from reports.results import Analysis, BargeIn, Length
+from reports.units import one_rate
 
-__all__ = ["Spread", "Summary", "leak_at", "summarize", "worst_first"]
+__all__ = ["Spread", "Summary", "badness", "leak_at", "summarize", "worst_first"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of a figure in milliseconds over all barge-ins that have it."""
+    """Of a length of time or audio over all barge-ins that have it."""
 
     count: int
-    median_ms: float
-    p95_ms: float
+    median_ns: int
+    """Of an even number of them the middle of the two in the middle, rounded down."""
+    p95_ns: int
     """The least value that 95 % of them do not exceed; with fewer than 20 this is the worst."""
-    worst_ms: float
+    worst_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,18 @@ class Summary:
     stop: Spread | None
     swallowed_samples: int | None
     """``None``: not known in one of the traces."""
-    swallowed_ms: float | None
-    """``None``: not known, or of several rates."""
+    swallowed: Length | None
+    """The same as a length; ``None``: not known in one of the traces."""
     unaccounted_samples: int | None
     """``None``: not known in one of the traces."""
     findings: Mapping[str, int]
     """Findings by rule, most first."""
 
 
-def leak_at(barge_in: BargeIn, boundary: str) -> float | None:
-    """Leak in milliseconds; ``None``: no verdict, not tapped, or of several rates."""
+def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
+    """Leak in nanoseconds; ``None``: no verdict, not tapped, or of several rates."""
     leak = (barge_in.leaked or {}).get(boundary)
-    return None if leak is None else leak.ms
+    return None if leak is None else leak.ns
 
 
 def summarize(analyses: Sequence[Analysis]) -> Summary:
@@ -78,9 +79,9 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
             boundary: _spread([leak_at(b, boundary) for b in barge_ins])
             for boundary in ("pushed", "sent")
         },
-        stop=_spread([b.stop_ms for b in barge_ins]),
+        stop=_spread([b.stop_ns for b in barge_ins]),
         swallowed_samples=swallowed,
-        swallowed_ms=None if swallowed is None else samples_ms(swallowed, rates),
+        swallowed=None if swallowed is None else Length(swallowed, one_rate(rates)),
         unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
         findings=dict(Counter(f.rule for a in analyses for f in a.findings).most_common()),
     )
@@ -89,33 +90,33 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
     trace; those without a verdict come last."""
-    pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
-
     errors = {
         id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
         for analysis in analyses
     }
-
-    def badness(pair: tuple[Analysis, BargeIn]) -> tuple[float, float, float]:
-        leak = leak_at(pair[1], "sent")
-        over = (pair[1].over_caller or {}).get("sent")
-        return (
-            math.inf if leak is None else -leak,
-            -errors[id(pair[0])],
-            0.0 if over is None or over.ms is None else -over.ms,
-        )
-
-    return sorted(pairs, key=badness)
+    pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
+    return sorted(pairs, key=lambda pair: badness(pair[1], errors[id(pair[0])]))
 
 
-def _spread(values: Sequence[float | None]) -> Spread | None:
+def badness(barge_in: BargeIn, errors: int) -> tuple[float, float, float]:
+    """What `worst_first` sorts by, the least first; ``errors``: findings of them in its trace."""
+    leak = leak_at(barge_in, "sent")
+    over = (barge_in.over_caller or {}).get("sent")
+    return (
+        math.inf if leak is None else -leak,
+        -errors,
+        0.0 if over is None or over.ns is None else -over.ns,
+    )
+
+
+def _spread(values: Sequence[int | None]) -> Spread | None:
     known = sorted(value for value in values if value is not None)
     if not known:
         return None
     middle = len(known) // 2
-    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) / 2
+    median = known[middle] if len(known) % 2 else (known[middle - 1] + known[middle]) // 2
     nth = max(math.ceil(len(known) * 0.95), 1) - 1
-    return Spread(len(known), round(median, 3), known[nth], known[-1])
+    return Spread(len(known), median, known[nth], known[-1])
 
 
 def _sum(values: Sequence[int | None]) -> int | None:

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from probe.errors import ProbeError
-from probe.scenarios.catalogue import Scenario
-from probe.scenarios.files import from_document, to_document
+from probe.scenarios.document import from_document, to_document
 from probe.scenarios.runner import limit_s, run_call
+from probe.scenarios.scenario import Scenario
 from reports import Analysis, analyze
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -98,7 +98,7 @@ def _serve(calls: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
 
 
 def _make(call: dict[str, Any]) -> dict[str, str]:
-    scenario = from_document(call["scenario"], where="call")
+    scenario = from_document(call["scenario"])
     made = run_call(
         scenario,
         Path(call["trace"]),

@@ -50,6 +50,7 @@ from probe.trace.events import (
     TruncateSent,
 )
 from reports import Analysis, Finding, analyze
+from reports.units import time_ms
 from tests.report_traces import MS, taps, write
 
 PER_MS = 24
@@ -408,7 +409,7 @@ def assert_fires(rule: str, proof: Proof, folder: Path) -> None:
         assert finding.evidence.figure.value == pytest.approx(proof.figure, abs=1.1)
     assert finding.severity == (proof.severity or finding.severity)
     assert finding.evidence.moments == tuple(
-        sorted(finding.evidence.moments, key=lambda moment: moment.at_ms)
+        sorted(finding.evidence.moments, key=lambda moment: time_ms(moment.at_ns))
     )
     if finding.evidence.parts:
         assert sum(p.samples for p in finding.evidence.parts) == finding.evidence.samples

@@ -131,20 +131,21 @@ def hostile_trace(path: Path) -> Path:
 def with_a_model(analysis: Analysis) -> Analysis:
     """The same call as if a realtime model had spoken: its second message is on the server only."""
     message = RealtimeMessage(
-        id="item_2", response=1, speech_id="s1", created_ms=100.0, created_by="event",
-        pulled_ms=None, opened_ms=None, first_audio_ms=None, last_audio_ms=None,
-        generated=Sound(24_000, 24_000, 1000.0), read=Sound(0, None, 0.0), segments=(),
-        captured=analysis.segments[0].captured, sent=None, truncated_to_ms=None,
-        truncated_ms=None, sent_position_ms=None, on_server=True, in_history=False,
+        id="item_2", response=1, speech_id="s1", created_ns=100_000_000, created_by="event",
+        pulled_ns=None, opened_ns=None, first_audio_ns=None, last_audio_ns=None,
+        generated=Sound(24_000, 24_000), read=Sound(0, None), segments=(),
+        captured=analysis.segments[0].captured, sent=None, truncated_to_ns=None,
+        truncated_ns=None, sent_position=None, on_server=True, in_history=False,
     )  # fmt: skip
     rows = (
         ConversationItem("item_1", "user", True, True, None, ""),
         ConversationItem("item_2", "assistant", True, False, message, "server only"),
     )
     stop = GenerationStop(
-        speech_id="s1", responses=(1,), interrupt_ms=440.0, under_way=True, ended_ms=900.0,
-        cancel_ms=950.0, cancel_after_interrupt_ms=510.0, cancel_after_end_ms=50.0, hit=(2,),
-        generated_after=None, generating_ms=460.0,
+        speech_id="s1", responses=(1,), interrupt_ns=440_000_000, under_way=True,
+        ended_ns=900_000_000, cancel_ns=950_000_000, cancel_after_interrupt_ns=510_000_000,
+        cancel_after_end_ns=50_000_000, hit=(2,),
+        generated_after=None, generating_ns=460_000_000,
     )  # fmt: skip
     realtime = Realtime("model of a test", (), (message,), (), (stop,), rows)
     return replace(analysis, realtime=realtime)

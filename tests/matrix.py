@@ -12,10 +12,11 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from probe.cli.sweep import judged, put
-from probe.cli.sweep_tables import tabulate
+from probe.cli.matrix import Made, Runner
+from probe.cli.report import columns
+from probe.cli.sweep_tables import render, tabulate
 from probe.scenarios.catalogue import CATALOGUE
-from probe.sweep import Build, calls, plan, run
+from probe.sweep import Build, calls, plan
 from tests.releases import RELEASES, python_with
 
 INSTALLED = "installed"
@@ -40,23 +41,21 @@ def main() -> None:
     ]
     given: dict[str, list[Any]] = {axis: values for axis in AXES if (values := vars(chosen)[axis])}
     planned = plan([CATALOGUE[name] for name in chosen.scenarios], given, builds)
+    cells = sorted(planned.cells, key=lambda cell: builds.index(cell.build))
     with tempfile.TemporaryDirectory() as scratch:
         folder = chosen.out or Path(scratch)
-        made = []
-        for done in run(calls(planned.cells, chosen.runs), folder, jobs=chosen.jobs):
-            made.append(judged(done, {}))
-            cell = done.call.cell
-            print(f"{len(made)} {cell.build.label} {cell.folder} {done.error}", file=sys.stderr)
+        made: list[Made] = []
+        Runner(folder, {}, chosen.jobs).make_listed(calls(cells, chosen.runs), made)
         table = tabulate(
-            planned.cells,
+            cells,
             made,
-            expected={cell: cell.scenario.expect for cell in planned.cells},
+            expected={cell: cell.scenario.expect for cell in cells},
             left_out=planned.left_out,
             runs=chosen.runs,
             jobs=chosen.jobs,
             folder=str(folder),
         )
-    put(table, chosen.format)
+    print(render(table, chosen.format, columns()), end="")
 
 
 if __name__ == "__main__":

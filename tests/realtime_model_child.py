@@ -19,9 +19,11 @@ from typing import Any
 from livekit.agents import llm
 
 import probe
+from probe.scenarios.axes import Axes
 from probe.scenarios.call import Call
-from probe.scenarios.catalogue import CATALOGUE, Axes, RealtimeOptions, Scenario
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.realtime import ScriptedModel
+from probe.scenarios.scenario import RealtimeOptions, Scenario
 from probe.scenarios.sinks import Signals
 from probe.scenarios.voice import Voice
 
@@ -188,7 +190,7 @@ async def calls(names: list[str]) -> dict[str, Any]:
 
 def _told(call: Call) -> list[Any]:
     # How far a message was played is another amount every time.
-    return [told[:2] if told[0] == "truncate" else told for told in call._server.calls]
+    return [told[:2] if told[0] == "truncate" else told for told in call.stage.server.calls]
 
 
 def main() -> None:

@@ -24,9 +24,8 @@ from livekit.agents.utils.aio.itertools import _ACloseable
 
 import probe
 from probe import compat
-from probe.taps import realtime as realtime_tap
-from probe.taps.realtime import RealtimeTap
-from probe.taps.realtime_streams import watched
+from probe.taps.realtime.streams import watched
+from probe.taps.realtime.tap import RealtimeTap
 from tests.realtime_harness import Model, generated
 from tests.session_harness import Agent, AgentSession, Leaf, Recorder, frame, run
 from tests.session_scenarios import Taps, finished, history, settle
@@ -345,7 +344,10 @@ class Loose:
             history=self.history,
             current_speech=SimpleNamespace(id="speech_1"),
         )
-        self.tap = RealtimeTap(self.session, self.recorder.put, self.recorder.fault)
+        self.clock: Callable[[], int] = monotonic_ns
+        self.tap = RealtimeTap(
+            self.session, self.recorder.put, self.recorder.fault, lambda: self.clock()
+        )
         self.tap.look()
 
     def found(self, **more: Any) -> dict[str, Any]:
@@ -432,23 +434,20 @@ async def audio_in_time() -> dict[str, Any]:
     """Thirty frames are read one every 20 ms of a clock of the test's own, then none."""
     loose = Loose()
     clock_ns = monotonic_ns()
-    realtime_tap.monotonic_ns = lambda: clock_ns  # type: ignore[attr-defined]
-    try:
-        response = loose.realtime.begin()
-        message = response.add(30)
-        generation = await anext(response.event.message_stream)
-        stream = aiter(generation.audio_stream)
-        for _ in range(30):
-            await anext(stream)
-            clock_ns += 20_000_000
-        read = message.sent
-        written = [sum(row["samples"] for row in told(loose.recorder, "message_audio"))]
-        loose.tap.beat()
-        clock_ns += 200_000_000
-        loose.tap.beat()
-        written.append(sum(row["samples"] for row in told(loose.recorder, "message_audio")))
-    finally:
-        realtime_tap.monotonic_ns = monotonic_ns  # type: ignore[attr-defined]
+    loose.clock = lambda: clock_ns
+    response = loose.realtime.begin()
+    message = response.add(30)
+    generation = await anext(response.event.message_stream)
+    stream = aiter(generation.audio_stream)
+    for _ in range(30):
+        await anext(stream)
+        clock_ns += 20_000_000
+    read = message.sent
+    written = [sum(row["samples"] for row in told(loose.recorder, "message_audio"))]
+    loose.tap.beat()
+    clock_ns += 200_000_000
+    loose.tap.beat()
+    written.append(sum(row["samples"] for row in told(loose.recorder, "message_audio")))
     loose.tap.remove()
     return loose.found(read=read, written=written)
 

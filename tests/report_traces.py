@@ -220,6 +220,7 @@ class Simulation:
             )
             self.sources.append(source)
             number = len(self.sinks) + 1 if self.numbered else None
+            self.now += self.step_ns if self.sinks else 0
             captured, pushed, sent = taps(
                 source.rate_hz, source.number, channels=source.channels, at_ns=self.now, sink=number
             )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from probe.follow.matchers import FlowMatcher, Stretch, WireMatcher
+from probe.follow import FlowMatcher, Stretch, WireMatcher
 
 BLOCK = 24
 TICK_NS = 10_000_000

@@ -6,22 +6,20 @@ import shutil
 import threading
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probe.builds import releases
-from probe.builds.journal import Journal
 from probe.builds.releases import Published
 from probe.errors import BuildError, ScenarioError
-from probe.scenarios.catalogue import Scenario
 from probe.scenarios.runner import Outcome
-from probe.sweep import Build, Call
+from probe.scenarios.scenario import Scenario
+from probe.sweep import Build, run
 from tests.findings_calls import HandCall, barge_in
 from tests.report_traces import header
-
-_RUN = Journal.run
 
 
 def written(folder: Path) -> dict[str, Path]:
@@ -94,14 +92,10 @@ class Row:
         def make(spec: Any, *_: Any) -> Build:
             return self.build(spec.text)
 
-        def run(self_: Journal, todo: Sequence[Call]) -> Any:
-            return _RUN(self_, todo, call=self.staged)
-
         monkeypatch.setattr(releases, "since", since)
-        monkeypatch.setattr("probe.cli.bisect_trial.published", published)
         monkeypatch.setattr("probe.builds.published", published)
         monkeypatch.setattr("probe.builds.make", make)
-        monkeypatch.setattr(Journal, "run", run)
+        monkeypatch.setattr("probe.cli.matrix.run", partial(run, call=self.staged))
 
     def build(self, name: str) -> Build:
         version = name if name.startswith("1.") else "1.9"

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probe.follow.matchers import FlowMatcher, SampleStore, WireMatcher
+from probe.follow import FlowMatcher, SampleStore, WireMatcher
+from probe.follow.upstream import Upstream
 from tests.source_model import (
     BLOCK,
     MS,
@@ -206,7 +207,7 @@ def test_a_sink_that_resamples_matches_nothing_and_is_searched_for_within_a_budg
             for match in flow.push(index, noise(10_000 + index, 1200)):
                 parts += match.parts
     assert parts == [(None, 1200)] * 2000
-    budget = FlowMatcher._BUDGET_BYTES + 2000 * FlowMatcher._REFILL_BYTES
+    budget = Upstream._BUDGET_BYTES + 2000 * Upstream._REFILL_BYTES
     assert searched * 2 <= budget + 4 * (1 << 20)
 
 

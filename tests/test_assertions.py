@@ -269,7 +269,9 @@ def test_a_comparison_missed_by_no_more_than_the_resolution_holds_and_says_so(
 
 def test_it_has_to_hold_for_every_barge_in_or_for_the_chosen_ones(calls: Calls) -> None:
     once = calls()
-    late = replace(once.barge_ins[0], clear_ms=99.0, outcome="resumed", verdict_kind="overlap")
+    late = replace(
+        once.barge_ins[0], clear_ns=99_000_000, outcome="resumed", verdict_kind="overlap"
+    )
     twice = replace(once, barge_ins=(once.barge_ins[0], late))
     result = check(twice, "verdict < clear")
     assert result.holds is False
@@ -472,5 +474,5 @@ def test_every_name_is_read_or_says_why_not(subjects: list[Analysis]) -> None:
         for name in NAMES.values():
             for barge_in in subject.barge_ins:
                 reading: Any = name.read(subject, barge_in)
-                values = (reading.us, reading.samples, reading.number, reading.word, reading.flag)
+                values = (reading.ns, reading.samples, reading.number, reading.word, reading.flag)
                 assert reading.absent == all(value is None for value in values), name.name

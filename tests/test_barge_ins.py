@@ -31,6 +31,7 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from reports import Analysis, BargeIn, Leak, analyze
+from reports.units import time_ms
 from tests.report_traces import MS, Simulation, taps, write
 
 
@@ -109,12 +110,16 @@ def test_the_models_verdict_comes_before_all_others(tmp_path: Path) -> None:
             cleared(259),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("overlap", 200.0)
-    assert (barge_in.onset_ms, barge_in.pause_ms, barge_in.commit_ms) == (100.0, 150.0, 240.0)
-    assert (barge_in.clear_ms, barge_in.source_clear_ms) == (241.0, 259.0)
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("overlap", 200.0)
+    assert (
+        time_ms(barge_in.onset_ns),
+        time_ms(barge_in.pause_ns),
+        time_ms(barge_in.commit_ns),
+    ) == (100.0, 150.0, 240.0)
+    assert (time_ms(barge_in.clear_ns), time_ms(barge_in.source_clear_ns)) == (241.0, 259.0)
     assert barge_in.outcome == "committed"
     assert leak(barge_in).ms == 60.0
-    assert barge_in.stop_ms == 50.0
+    assert time_ms(barge_in.stop_ns) == 50.0
 
 
 def test_a_judgement_that_it_is_no_interruption_is_no_verdict(tmp_path: Path) -> None:
@@ -142,9 +147,9 @@ def test_a_pause_whose_speech_is_committed_later_is_the_verdict(tmp_path: Path) 
             mark(261, "resume"),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("activity", 150.0)
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("activity", 150.0)
     assert barge_in.outcome == "committed"
-    assert barge_in.resume_ms == 261.0
+    assert time_ms(barge_in.resume_ns) == 261.0
     assert leak(barge_in).ms == 110.0
 
 
@@ -159,8 +164,8 @@ def test_activity_that_cuts_at_once_is_the_call(tmp_path: Path) -> None:
             cleared(201),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("activity", 200.0)
-    assert barge_in.pause_ms is None
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("activity", 200.0)
+    assert barge_in.pause_ns is None
     assert leak(barge_in).samples == 240
 
 
@@ -176,7 +181,7 @@ def test_a_transcript_that_commits_an_unpaused_speech_is_the_verdict(tmp_path: P
             cleared(209),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("transcript", 200.0)
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("transcript", 200.0)
 
 
 def test_code_that_interrupts_is_programmatic_and_has_no_onset(tmp_path: Path) -> None:
@@ -190,7 +195,7 @@ def test_code_that_interrupts_is_programmatic_and_has_no_onset(tmp_path: Path) -
         cleared(209),
     ).barge_ins
     assert ignored.outcome == "ignored", "what the caller said long before is another matter"
-    assert (barge_in.verdict_kind, barge_in.onset_ms) == ("programmatic", None)
+    assert (barge_in.verdict_kind, time_ms(barge_in.onset_ns)) == ("programmatic", None)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +232,7 @@ def test_the_verdict_is_never_later_than_the_commit(tmp_path: Path) -> None:
             cleared(259),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("activity", 200.0)
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("activity", 200.0)
 
 
 def test_a_call_that_raised_is_no_verdict(tmp_path: Path) -> None:
@@ -258,11 +263,11 @@ def test_a_pause_that_ends_in_a_resume_is_no_verdict(tmp_path: Path) -> None:
         )
     )
     assert barge_in.outcome == "resumed"
-    assert barge_in.verdict_ms is None
+    assert barge_in.verdict_ns is None
     assert barge_in.verdict_kind is None
     assert barge_in.leaked is None
     assert barge_in.causes is None
-    assert barge_in.stop_ms is None
+    assert barge_in.stop_ns is None
     assert barge_in.after_pause is not None
     assert "no leak" in barge_in.explanation or "nothing is counted" in barge_in.explanation
 
@@ -315,8 +320,8 @@ def test_a_resume_that_only_opens_the_gate_after_the_commit_is_none(tmp_path: Pa
         )
     )
     assert (barge_in.verdict_kind, barge_in.outcome) == ("activity", "committed")
-    assert barge_in.verdict_ms == 100.0
-    assert barge_in.clear_ms == 241.0
+    assert time_ms(barge_in.verdict_ns) == 100.0
+    assert time_ms(barge_in.clear_ns) == 241.0
 
 
 def test_a_resume_long_before_the_commit_is_one(tmp_path: Path) -> None:
@@ -332,7 +337,7 @@ def test_a_resume_long_before_the_commit_is_one(tmp_path: Path) -> None:
         cleared(409),
     )
     first, second = analysis.barge_ins
-    assert (first.outcome, first.verdict_ms) == ("resumed", None)
+    assert (first.outcome, time_ms(first.verdict_ns)) == ("resumed", None)
     assert (second.outcome, second.verdict_kind) == ("committed", "programmatic")
 
 
@@ -340,7 +345,7 @@ def test_a_verdict_with_nothing_left_to_stop_is_finished(tmp_path: Path) -> None
     barge_in = only(of(tmp_path, *reply(sent_ms=500), *commit(600, "programmatic")))
     assert barge_in.outcome == "finished"
     assert leak(barge_in).samples == 0
-    assert barge_in.stop_ms == 0.0
+    assert time_ms(barge_in.stop_ns) == 0.0
 
 
 def test_the_caller_over_the_agent_without_pause_or_verdict_is_ignored(tmp_path: Path) -> None:
@@ -431,7 +436,7 @@ def test_blocks_are_told_apart_at_the_verdict_by_their_ticks(tmp_path: Path) -> 
     # Blocks leave at 10, 20, … ms; the one at 200 ms leaves at the verdict, so it is leaked.
     barge_in = only(of(tmp_path, *reply(sent_ms=200), *commit(200, "programmatic"), cleared(209)))
     (span,) = leak(barge_in).spans
-    assert (span.start_ms, span.stop_ms) == (200.0, 210.0)
+    assert (time_ms(span.start_ns), time_ms(span.stop_ns)) == (200.0, 210.0)
     assert (span.start_sample, span.stop_sample) == (4560, 4800)
     later = only(of(tmp_path, *reply(sent_ms=200), *commit(200.001, "programmatic"), cleared(209)))
     assert leak(later).samples == 0
@@ -452,7 +457,7 @@ def test_spans_end_where_nothing_was_sent(tmp_path: Path) -> None:
         RunSent(400 * MS, 500 * MS, 1, 4800, 2400),
     ]
     barge_in = only(of(tmp_path, *events, *commit(150, "programmatic"), cleared(500)))
-    assert [(s.start_ms, s.stop_ms) for s in leak(barge_in).spans] == [
+    assert [(time_ms(s.start_ns), time_ms(s.stop_ns)) for s in leak(barge_in).spans] == [
         (150.0, 210.0),
         (400.0, 500.0),
     ]
@@ -467,7 +472,7 @@ def test_a_boundary_that_was_not_tapped_has_no_leak(tmp_path: Path) -> None:
     assert barge_in.leaked["sent"] is None
     assert barge_in.leaked["pushed"] is not None
     assert barge_in.leaked["pushed"].samples == 0
-    assert (barge_in.stop_ms, barge_in.causes, barge_in.remaining) == (None, None, None)
+    assert (time_ms(barge_in.stop_ns), barge_in.causes, barge_in.remaining) == (None, None, None)
 
 
 # --- Causes --------------------------------------------------------------------------------------
@@ -536,8 +541,8 @@ def test_a_stall_around_the_verdict_is_shown(tmp_path: Path) -> None:
         LoopStalled(150 * MS, 199 * MS),
         cleared(259),
     )
-    assert only(analysis).stalled_ms == 49.0
-    assert [(s.at_ms, s.ms) for s in analysis.trace.stalls] == [(150.0, 49.0)]
+    assert time_ms(only(analysis).stalled_ns) == 49.0
+    assert [(time_ms(s.at_ns), time_ms(s.ns)) for s in analysis.trace.stalls] == [(150.0, 49.0)]
 
 
 def test_a_release_that_shows_no_commit_is_read_from_the_end_of_the_speech(tmp_path: Path) -> None:
@@ -552,8 +557,8 @@ def test_a_release_that_shows_no_commit_is_read_from_the_end_of_the_speech(tmp_p
             SpeechDone(300 * MS, "s1", interrupted=True),
         )
     )
-    assert (barge_in.verdict_kind, barge_in.verdict_ms) == ("activity", 100.0)
-    assert barge_in.commit_ms is None
+    assert (barge_in.verdict_kind, time_ms(barge_in.verdict_ns)) == ("activity", 100.0)
+    assert barge_in.commit_ns is None
     assert barge_in.outcome == "committed"
 
 
@@ -574,7 +579,7 @@ def test_two_speeches_have_barge_ins_of_their_own(tmp_path: Path) -> None:
         ("s1", 1, "committed"),
         ("s2", 2, "committed"),
     ]
-    assert all(b.onset_ms is not None for b in analysis.barge_ins)
+    assert all(b.onset_ns is not None for b in analysis.barge_ins)
 
 
 def test_the_story_marks_one_moment_as_the_verdict(tmp_path: Path) -> None:
@@ -590,7 +595,9 @@ def test_the_story_marks_one_moment_as_the_verdict(tmp_path: Path) -> None:
         )
     )
     assert [m.event for m in barge_in.story if m.verdict] == ["pause: the gate is closed"]
-    assert [m.at_ms for m in barge_in.story] == sorted(m.at_ms for m in barge_in.story)
+    assert [time_ms(m.at_ns) for m in barge_in.story] == sorted(
+        time_ms(m.at_ns) for m in barge_in.story
+    )
 
 
 def test_tapped_events_alone_make_no_barge_in(tmp_path: Path) -> None:
@@ -641,7 +648,7 @@ def test_audio_pushed_before_the_probe_came_makes_the_leak_unknown(tmp_path: Pat
     )
     assert barge_in.leaked is not None
     assert barge_in.leaked["sent"] is None
-    assert (barge_in.stop_ms, barge_in.causes) == (None, None)
+    assert (time_ms(barge_in.stop_ns), barge_in.causes) == (None, None)
 
 
 def test_a_speech_that_came_after_the_probe_inherits_nothing(tmp_path: Path) -> None:
@@ -657,3 +664,18 @@ def test_a_speech_that_came_after_the_probe_inherits_nothing(tmp_path: Path) -> 
     )
     assert barge_in.partial is False
     assert leak(barge_in).samples == 0
+
+
+def test_a_finding_agrees_with_the_figure_of_its_barge_in_to_the_nanosecond(tmp_path: Path) -> None:
+    """A block that left a hundred nanoseconds before the verdict is not leaked: neither figure
+    may say so, though both instants are the same to the microsecond."""
+    events = [
+        *reply(sent_ms=250),
+        *commit(200.0004, "programmatic"),
+        cleared(259),
+    ]
+    analysis = of(tmp_path, *events)
+    leak = (only(analysis).leaked or {})["sent"]
+    assert leak is not None
+    (finding,) = [f for f in analysis.findings if f.rule == "leak-after-verdict"]
+    assert finding.evidence.figure.exact == leak.ns

@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from probe.builds.bisection import decide, search
-from probe.builds.journal import FILE, Journal, identity, opened
 from probe.cli.main import main
 from probe.errors import UsageError
 from probe.scenarios.catalogue import CATALOGUE
-from probe.sweep import Build, Call, Cell
+from probe.sweep import Build, Call, Cell, run
+from probe.sweep.journal import FILE, Journal, identity, opened
 from tests.staged_builds import Row, Staged, written
 
 BARGE_IN = CATALOGUE["barge-in"]
@@ -105,11 +105,14 @@ def calls_of(build: Build, runs: int) -> list[Call]:
 def test_a_call_that_was_made_is_not_made_again(tmp_path: Path, traces: dict[str, Path]) -> None:
     staged = Staged(lambda *_: traces["sound"])
     todo = calls_of(Build("one", "/one"), 3)
-    with opened(tmp_path / "out") as journal, closing(journal.run(todo, call=staged)) as results:
+    with (
+        opened(tmp_path / "out") as journal,
+        closing(run(todo, tmp_path / "out", journal=journal, call=staged)) as results,
+    ):
         next(results)
         next(results)
     with opened(tmp_path / "out") as journal:
-        done = [*journal.run(todo, call=staged)]
+        done = [*run(todo, tmp_path / "out", journal=journal, call=staged)]
     assert staged.made == ["one"] * 3
     assert [one.call for one in done] == todo
     assert [one.seconds == 0 for one in done] == [True, True, False]
@@ -122,12 +125,12 @@ def test_what_failed_and_what_is_gone_is_made_again(
     staged = Staged(lambda _, number: "it hung" if number == 1 else traces["sound"])
     todo = calls_of(Build("one", "/one"), 1)
     with opened(tmp_path / "out") as journal:
-        (failed,) = journal.run(todo, call=staged)
-        (made,) = journal.run(todo, call=staged)
+        (failed,) = run(todo, tmp_path / "out", journal=journal, call=staged)
+        (made,) = run(todo, tmp_path / "out", journal=journal, call=staged)
         assert (failed.error, made.error) == ("it hung", "")
         assert made.trace is not None
         made.trace.unlink()
-        (again,) = journal.run(todo, call=staged)
+        (again,) = run(todo, tmp_path / "out", journal=journal, call=staged)
     assert (staged.made, again.error) == (["one"] * 3, "")
 
 
@@ -146,7 +149,8 @@ def test_another_state_of_a_build_or_another_script_is_another_call(
     )
     with opened(tmp_path / "out") as journal:
         call = Call(Cell(BARGE_IN, build), 1)
-        list(journal.run([call], call=Staged(lambda *_: traces["sound"])))
+        staged = Staged(lambda *_: traces["sound"])
+        list(run([call], tmp_path / "out", journal=journal, call=staged))
         assert journal.trace(call) is not None
         assert journal.trace(replace(call, run=2)) is None
         assert journal.trace(Call(Cell(replace(BARGE_IN, steps=()), build), 1)) is None
@@ -159,12 +163,12 @@ def test_a_journal_cut_amid_a_line_loses_that_line_only(
     staged = Staged(lambda *_: traces["sound"])
     todo = calls_of(Build("one", "/one"), 3)
     with opened(tmp_path / "out") as journal:
-        list(journal.run(todo[:2], call=staged))
+        list(run(todo[:2], tmp_path / "out", journal=journal, call=staged))
     file = tmp_path / "out" / FILE
     file.write_bytes(b'\xff\xfe\n{"call": []}\n' + file.read_bytes()[:-20])
     with opened(tmp_path / "out") as journal:
         assert [journal.trace(call) is not None for call in todo] == [True, False, False]
-        list(journal.run(todo, call=staged))
+        list(run(todo, tmp_path / "out", journal=journal, call=staged))
     journal = Journal(tmp_path / "out")
     assert all(journal.trace(call) is not None for call in todo)
     assert len(staged.made) == 4

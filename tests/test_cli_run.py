@@ -16,7 +16,7 @@ import pytest
 from probe.cli.main import main
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, releases
-from probe.scenarios.catalogue import Feature
+from probe.scenarios.scenario import Feature
 from reports import analyze
 
 COMMAND = [sys.executable, "-m", "probe.cli.main"]

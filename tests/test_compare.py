@@ -24,6 +24,7 @@ from reports.compare.gates import NewGate, parse
 from reports.compare.measures import MEASURES, order_of
 from reports.compare.runs import why_set_apart
 from reports.show import compare_json, compare_markdown, compare_terminal
+from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call
 from tests.report_traces import header
 
@@ -343,7 +344,7 @@ def test_several_barge_ins_add_up_where_they_were_scripted_and_else_are_averaged
         figures = {measure.name: measure.of(twice) for measure in MEASURES}
         assert figures["leaked-sent"] == 50 * times
         assert figures["leaked-pushed"] == 0
-        assert figures["stop"] == (once.barge_ins[0].stop_ms or 0) * times
+        assert figures["stop"] == (time_ms(once.barge_ins[0].stop_ns) or 0) * times
 
 
 def test_the_figures_of_a_run_are_those_of_its_report(builds: Builds) -> None:
@@ -356,7 +357,7 @@ def test_the_figures_of_a_run_are_those_of_its_report(builds: Builds) -> None:
     assert pushed is not None
     assert run.figures["leaked-sent"] == sent.ms == 50
     assert run.figures["leaked-pushed"] == pushed.ms == 0
-    assert run.figures["stop"] == found.stop_ms
+    assert run.figures["stop"] == time_ms(found.stop_ns)
     assert run.figures["swallowed"] == 0
     assert run.figures["position"] == 0
     assert run.figures["control"] is None

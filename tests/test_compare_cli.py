@@ -14,12 +14,13 @@ from typing import Any
 import pytest
 
 import probe.builds
-import probe.cli.sweep
+import probe.cli.matrix
 from probe.builds import BuildFailed
 from probe.cli.main import _Terminated, main
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import CATALOGUE, Scenario
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import Outcome
+from probe.scenarios.scenario import Scenario
 from probe.sweep import Build, run
 from reports.compare.gates import parse
 from reports.findings import SettingError
@@ -297,7 +298,7 @@ def staged(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Staged]:
     ) -> Staged:
         call = Staged(made)
         monkeypatch.setattr(probe.builds, "make_all", lambda *_: tuple(found))
-        monkeypatch.setattr(probe.cli.sweep, "run", partial(run, call=call))
+        monkeypatch.setattr(probe.cli.matrix, "run", partial(run, call=call))
         return call
 
     return stage
@@ -458,9 +459,7 @@ def test_ended_by_a_signal_it_prints_the_same_and_leaves_with_that_signal_s_code
 
 
 def test_in_every_scenario_with_a_barge_in_in_the_catalogue_somebody_interrupts() -> None:
-    from probe.cli.building import barging_in
-
-    without = set(CATALOGUE) - barging_in(list(CATALOGUE.values()))
+    without = {name for name, scenario in CATALOGUE.items() if not scenario.barges_in}
     assert without == {"uninterrupted", "reply-over-caller", "realtime-uninterrupted"}
 
 

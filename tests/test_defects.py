@@ -18,6 +18,7 @@ from probe.testing import DEFECTS, Provocation
 from reports import Analysis
 from reports.findings import RULES
 from reports.results import Finding, Segment
+from reports.units import time_ms
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(600)]
@@ -92,7 +93,7 @@ def leaked(cause: str, *checks: Check) -> Check:
 
     def check(analysis: Analysis, finding: Finding) -> bool:
         parts = {part.cause: part.samples for part in finding.evidence.parts}
-        barge_in = next(each for each in analysis.barge_ins if each.verdict_ms is not None)
+        barge_in = next(each for each in analysis.barge_ins if each.verdict_ns is not None)
         leak = (barge_in.leaked or {})["sent"]
         assert leak is not None
         assert sum(parts.values()) == finding.evidence.samples == leak.samples
@@ -106,8 +107,8 @@ def after_its_claim(analysis: Analysis, finding: Finding) -> bool:
     """What was sent beyond the position the sink, by its own clock, stopped at."""
     segment = segment_of(analysis, finding)
     assert segment.sent is not None
-    assert segment.claimed_position_ms is not None
-    beyond = segment.sent.samples - round(segment.claimed_position_ms * 24)
+    assert segment.claimed_position_ns is not None
+    beyond = segment.sent.samples - round(time_ms(segment.claimed_position_ns) * 24)
     return abs((finding.evidence.samples or 0) - beyond) <= 3 * BLOCK
 
 
@@ -234,5 +235,5 @@ def test_and_is_silent_where_it_is_mended(traces: Traces, provocation: Provocati
 
 
 def test_a_defect_is_described_without_loading_livekit() -> None:
-    code = "import sys, probe.testing; sys.exit('livekit' in sys.modules)"
+    code = "import sys; from probe.testing import DEFECTS; sys.exit('livekit' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -10,6 +10,7 @@ import pytest
 from probe.trace.events import Faulted, SizeBounded
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES, SEVERITIES
+from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
 from tests.report_traces import header, write
 
@@ -147,7 +148,7 @@ def test_the_listed_severity_says_what_the_findings_are(tmp_path: Path) -> None:
 def test_a_stall_is_named_in_every_finding_whose_marks_lie_in_it(tmp_path: Path) -> None:
     call = barge_in(plays_on=60).stalled(190, 20).stalled(700, 30)
     leak = the(call.analysis(tmp_path), "leak-after-verdict")
-    assert [(s.at_ms, s.ms) for s in leak.evidence.stalls] == [(190, 20)]
+    assert [(time_ms(s.at_ns), time_ms(s.ns)) for s in leak.evidence.stalls] == [(190, 20)]
     assert all("stall" not in part.cause for part in leak.evidence.parts)
 
 
@@ -231,7 +232,7 @@ def test_holes_are_given_by_their_place_in_the_speech(tmp_path: Path) -> None:
     call.mark(100, "pause").cleared(100.1).lose(60).mark(300, "resume").send(310, 350)
     call.finished(661, 440).done(662)
     evidence = the(call.analysis(tmp_path), "swallowed-audio").evidence
-    assert evidence.facts["holes"] == [{"at_ms": 90.0, "ms": 60.0}]
+    assert evidence.facts["holes"] == [{"at_ns": 90_000_000, "ns": 60_000_000}]
     assert [(r.start_sample, r.stop_sample) for r in evidence.ranges] == [(2160, 3600)]
 
 

@@ -20,6 +20,7 @@ from probe.trace.events import (
     SpeechDone,
 )
 from reports import Analysis, analyze
+from reports.units import time_ms
 from tests.report_traces import Simulation, write
 
 STEPS = st.lists(
@@ -85,7 +86,9 @@ def test_parts_and_figures_of_every_finding_add_up(
         assert finding.message.endswith(".")
         assert finding.segment is None or 1 <= finding.segment <= len(analysis.segments)
         assert evidence.figure.value >= 0
-        assert [m.at_ms for m in evidence.moments] == sorted(m.at_ms for m in evidence.moments)
+        assert [time_ms(m.at_ns) for m in evidence.moments] == sorted(
+            time_ms(m.at_ns) for m in evidence.moments
+        )
         if evidence.parts:
             assert sum(part.samples for part in evidence.parts) == evidence.samples
         for place in evidence.ranges:

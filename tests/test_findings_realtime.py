@@ -510,8 +510,8 @@ def test_audio_sent_after_the_truncation_is_told_from_a_wrong_position(tmp_path:
     call.lose(210).finished(301, 290, interrupted=True)
     call.look(302, ["m1"], ["m1"], "s1").done(303, interrupted=True)
     off = the(call.analysis(tmp_path), "truncation-off")
-    assert off.evidence.facts["sent_ms"] == 290
-    assert off.evidence.facts["sent_by_then_ms"] == 200
+    assert off.evidence.facts["sent_ns"] == 290_000_000
+    assert off.evidence.facts["sent_by_then_ns"] == 200_000_000
     assert "leak-after-verdict" in off.cause
 
 

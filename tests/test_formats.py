@@ -24,6 +24,7 @@ from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
 from reports import Analysis, Finding
 from reports.show import compare_markdown, html, markdown, tables, terminal
+from reports.show import json as json_form
 from reports.show.markdown_text import block, plain, table
 from tests.formats import CALLS, comparison
 from tests.html_calls import leaking
@@ -298,7 +299,7 @@ def test_a_path_that_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:
 
 def test_a_negative_number_is_a_number(tmp_path: Path) -> None:
     analysis = analysis_of(tmp_path)
-    early = replace(analysis, barge_ins=(replace(analysis.barge_ins[0], onset_ms=-5.5),))
+    early = replace(analysis, barge_ins=(replace(analysis.barge_ins[0], onset_ns=-5_500_000),))
     (row,) = csv.DictReader(io.StringIO(tables.csv_text([early], "barge-ins"), newline=""))
     assert float(row["onset_ms"]) == -5.5
 
@@ -312,7 +313,7 @@ def test_a_column_is_the_path_to_the_figure(tmp_path: Path) -> None:
     ):
         rows = tables.rows([analysis], kind)  # type: ignore[arg-type]
         assert len(rows) == len(things) > 0
-        for row, thing in zip(rows, map(dataclasses.asdict, things), strict=True):
+        for row, thing in zip(rows, map(json_form.plain, things), strict=True):
             for name, value in row.items():
                 if name in ("trace", "livekit_agents", "scenario", "trace_balanced"):
                     continue

@@ -24,6 +24,7 @@ from reports.results import Analysis
 from reports.show import html
 from reports.show.wording import shown
 from reports.timeline import Frames, Timeline, lay_out
+from reports.units import time_ms
 from tests.html_calls import (
     HOSTILE,
     HOSTILE_SHOWN,
@@ -171,7 +172,8 @@ def test_the_red_spans_are_those_of_the_analysis(tmp_path: Path) -> None:
     assert leak is not None
     spans = drawn(rendered(analysis, timeline))["lanes"]["leaks"]
     assert [(s["from"], s["to"], s["lane"]) for s in spans] == [
-        (round(span.start_ms * 1000), round(span.stop_ms * 1000), "sent") for span in leak.spans
+        (round(time_ms(span.start_ns) * 1000), round(time_ms(span.stop_ns) * 1000), "sent")
+        for span in leak.spans
     ]
     assert spans[0]["label"] == "200.0 ms leaked"
 
@@ -182,7 +184,7 @@ def test_a_finding_leads_to_its_moment(tmp_path: Path) -> None:
     moments = analysis.findings[0].evidence.moments
     buttons = [a for a in found.tags("button") if "data-goto" in a]
     begins = {a["data-from"] for a in buttons}
-    assert {str(round(moment.at_ms * 1000)) for moment in moments} <= begins
+    assert {str(round(time_ms(moment.at_ns) * 1000)) for moment in moments} <= begins
 
 
 def cut(folder: Path) -> tuple[Analysis, Timeline]:

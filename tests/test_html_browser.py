@@ -10,6 +10,7 @@ import pytest
 
 from reports.results import Analysis, Span
 from reports.show import html
+from reports.units import time_ms
 from tests.html_calls import (
     HOSTILE_SHOWN,
     clean,
@@ -164,7 +165,7 @@ def test_the_red_area_is_where_the_analysis_says(tmp_path: Path, opened: Any, wi
     span = leak_of(read(tmp_path / "call.jsonl")[0])
     window = opened(path, width)
     y = window.state("sent-y") + 4
-    start, stop = window.x(span.start_ms), window.x(span.stop_ms)
+    start, stop = window.x(time_ms(span.start_ns)), window.x(time_ms(span.stop_ns))
     assert stop - start > 10
     inside = [start + 2, (start + stop) / 2, stop - 2]
     outside = [start - 3, stop + 3]
@@ -179,13 +180,13 @@ def test_the_edge_stays_in_its_place_when_zoomed(tmp_path: Path, opened: Any) ->
     window.page.evaluate(
         "us => { const b = document.createElement('button'); b.dataset.goto = 0;"
         "b.dataset.from = b.dataset.to = us; document.body.append(b); b.click(); b.remove(); }",
-        span.stop_ms * 1000,
+        time_ms(span.stop_ns) * 1000,
     )
     window.press("+", "+", "+", "+", "+")
     begin, end = window.view()
-    assert begin < span.stop_ms * 1000 < end
+    assert begin < time_ms(span.stop_ns) * 1000 < end
     assert end - begin < 20_000
-    y, edge = window.state("sent-y") + 4, window.x(span.stop_ms)
+    y, edge = window.state("sent-y") + 4, window.x(time_ms(span.stop_ns))
     before, after = window.colours([edge - 4, edge + 6], y)
     assert is_red(before)
     assert not is_red(after)
@@ -311,9 +312,9 @@ def test_a_finding_leads_to_its_moment(tmp_path: Path, opened: Any) -> None:
     window = opened(path)
     window.press(*["+"] * 8, "End")
     moment = analysis.findings[0].evidence.moments[0]
-    assert not window.view()[0] < moment.at_ms * 1000 < window.view()[1]
+    assert not window.view()[0] < time_ms(moment.at_ns) * 1000 < window.view()[1]
     window.page.locator(".finding button.at", has_text="show").first.click()
-    assert window.view()[0] < moment.at_ms * 1000 < window.view()[1]
+    assert window.view()[0] < time_ms(moment.at_ns) * 1000 < window.view()[1]
     assert window.page.evaluate("document.activeElement.className") == "frame"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from probe.scenarios import CATALOGUE
-from probe.scenarios.files import to_document
+from probe.scenarios.document import to_document
 from reports import analyze
 
 ROOT = Path(__file__).resolve().parents[1]

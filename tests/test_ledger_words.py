@@ -29,6 +29,7 @@ from probe.trace.events import (
     Untapped,
 )
 from reports import Analysis, Segment, analyze
+from reports.units import time_ms
 from tests.report_traces import MS, header, taps, write
 
 
@@ -129,7 +130,7 @@ def test_marks_belong_to_the_segment_that_began_last_and_early_ones_to_the_first
     )
     first, second = analysis.segments
     assert [m.mark for m in first.order] == ["resume", "flush", "clear"]
-    assert [(m.mark, m.at_ms) for m in second.order] == [("flush", 5.0)]
+    assert [(m.mark, time_ms(m.at_ns)) for m in second.order] == [("flush", 5.0)]
 
 
 def test_equal_times_are_told_apart_by_the_order_of_lines(tmp_path: Path) -> None:
@@ -186,7 +187,7 @@ def test_a_dropped_frame_has_its_cause_and_its_place(
     assert segment.dropped_samples == 240
     assert segment.held_samples == 0
     (loss,) = [loss for loss in segment.losses if loss.what == "dropped"]
-    assert (loss.cause, loss.at_ms) == (cause, at_ms)
+    assert (loss.cause, time_ms(loss.at_ns)) == (cause, at_ms)
     assert (loss.start_sample, loss.stop_sample, loss.ms) == (240, 480, 10.0)
 
 
@@ -329,7 +330,7 @@ def test_a_block_stamped_after_the_clear_it_left_before_does_not_move_the_loss_t
         sent(510, 720, 240),
     )
     assert analysis.balanced is True
-    assert [loss.at_ms for loss in only(analysis).losses] == [pytest.approx(19.5)]
+    assert [time_ms(loss.at_ns) for loss in only(analysis).losses] == [pytest.approx(19.5)]
 
 
 def test_queued_is_inside_the_source_at_the_end(tmp_path: Path) -> None:
@@ -417,7 +418,7 @@ def test_silence_inside_a_segment_is_inserted_and_a_gap(tmp_path: Path) -> None:
         )
     )
     assert segment.inserted_samples == 960
-    assert [(gap.at_ms, gap.ms) for gap in segment.gaps] == [(20.0, 40.0)]
+    assert [(time_ms(gap.at_ns), time_ms(gap.ns)) for gap in segment.gaps] == [(20.0, 40.0)]
     assert segment.balanced is True
 
 
@@ -617,10 +618,10 @@ def test_claimed_and_sent_positions_stand_side_by_side(tmp_path: Path) -> None:
             PlaybackReported(90 * MS, "finished", "s1", position_s=0.05, interrupted=False),
         )
     )
-    assert segment.claimed_position_ms == 50.0
-    assert segment.sent_position_ms == 20.0
-    assert segment.last_sent_position_ms == 50.0
-    assert segment.finished_ms == 90.0
+    assert time_ms(segment.claimed_position_ns) == 50.0
+    assert segment.sent_position.ms == 20.0
+    assert segment.last_sent_position.ms == 50.0
+    assert time_ms(segment.finished_ns) == 90.0
     assert segment.interrupted is False
 
 
@@ -782,7 +783,7 @@ def test_after_a_fault_a_hole_is_unknown_and_not_wrong(tmp_path: Path, kind: str
     assert analysis.balanced is None
     assert analysis.unaccounted_samples is None
     assert only(analysis).unknown_samples == 240
-    assert [(f.kind, f.count, f.first_ms) for f in analysis.faults] == [(kind, 3, 100.0)]
+    assert [(f.kind, f.count, time_ms(f.first_ns)) for f in analysis.faults] == [(kind, 3, 100.0)]
 
 
 def test_a_slow_disk_is_shown_and_leaves_the_balance_alone(tmp_path: Path) -> None:
@@ -825,4 +826,4 @@ def test_the_header_does_not_make_a_boundary_tapped(tmp_path: Path) -> None:
 def test_the_resolution_is_the_worst_of_the_taps(tmp_path: Path) -> None:
     second = Tapped(0, "sent", source=2, resolution_ns=90 * MS)
     analysis = of(tmp_path, tapped=[*taps(), second])
-    assert analysis.trace.resolution_ms == {"captured": 0.0, "pushed": 0.0, "sent": 90.0}
+    assert analysis.trace.resolution_ns == {"captured": 0, "pushed": 0, "sent": 90 * MS}

@@ -15,6 +15,7 @@ from probe.trace.reader import read_trace
 from reports import analyze
 from reports.show import perfetto
 from reports.timeline import Stretch, Timeline, lay_out
+from reports.units import time_ms
 from tests.formats import CALLS
 from tests.report_traces import write_hour
 
@@ -132,12 +133,13 @@ def test_a_leak_is_a_slice_and_its_verdict_an_instant(tmp_path: Path) -> None:
     leak = analysis.barge_ins[0].leaked["sent"]
     found = file.slices("leaked")
     assert [(s[0], s[1]) for s in found] == [
-        (round(span.start_ms * 1e6), round(span.stop_ms * 1e6)) for span in leak.spans
+        (round(time_ms(span.start_ns) * 1e6), round(time_ms(span.stop_ns) * 1e6))
+        for span in leak.spans
     ]
     assert sum(s[3]["samples"] for s in found) == leak.samples
     assert found[0][2] == "leak of 200.0 ms"
     (verdict,) = file.named("verdicts")
-    assert verdict.timestamp == round(analysis.barge_ins[0].verdict_ms * 1e6)
+    assert verdict.timestamp == round(time_ms(analysis.barge_ins[0].verdict_ns) * 1e6)
     assert verdict.track_event.name == "verdict: activity"
     assert {p.track_event.name for p in file.named("findings")} == {"leak-after-verdict"}
 
@@ -155,8 +157,8 @@ def test_a_finding_is_where_its_first_moment_or_its_audio_is(tmp_path: Path) -> 
     file = Loaded(perfetto.render(analysis, made.timelines[0]))
     told = {p.track_event.name: p.timestamp for p in file.named("findings")}
     assert told == {
-        "with-moments": round(finding.evidence.moments[0].at_ms * 1e6),
-        "with-audio": round((finding.evidence.ranges[0].start_ms or 0) * 1e6),
+        "with-moments": round(time_ms(finding.evidence.moments[0].at_ns) * 1e6),
+        "with-audio": round((time_ms(finding.evidence.ranges[0].start_ns) or 0) * 1e6),
     }
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from probe.cli import expectations
 from probe.cli.main import COMMANDS, main
-from probe.scenarios.files import load
+from probe.scenarios.catalogue import load
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

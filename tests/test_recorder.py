@@ -17,10 +17,12 @@ from pathlib import Path
 
 import pytest
 
-from probe import recorder as recorder_module
+from probe import bound
+from probe.faults import Faults
 from probe.recorder import CAPACITY, Recorder
 from probe.taps.calls import Call
 from probe.trace.events import (
+    AudioSkipped,
     CaptureEnded,
     Event,
     Faulted,
@@ -362,7 +364,7 @@ def test_faults_that_come_in_a_row_are_one_line_with_their_count(path: Path) -> 
 
 
 def test_fault_at_every_turn_is_counted_and_does_not_fill_the_trace(path: Path) -> None:
-    pauses = recorder_module._Faults()
+    pauses = Faults()
     written = []
     for second in range(3600):
         pauses.note("tap_raised", "", 20, second * 10**9)
@@ -489,6 +491,14 @@ def test_calls_written_before_the_bound_still_get_their_end(path: Path) -> None:
     assert trace.pushed.matched.tolist() == [True]
 
 
+def test_what_a_sink_skipped_is_not_told_of_frames_that_are_only_counted(path: Path) -> None:
+    skipped = [AudioSkipped(time.monotonic_ns(), 0, 480) for _ in range(3)]
+    trace = bounded(path, [*[bookmark(number) for number in range(30)], *skipped])
+
+    assert not [event for event in trace.events if isinstance(event, AudioSkipped)]
+    assert trace.complete
+
+
 def test_bound_without_end_is_none(path: Path) -> None:
     trace = bounded(path, [frame(number) for number in range(1, 100)], max_mb=float("inf"))
 
@@ -510,7 +520,7 @@ def test_bounded_file_stays_near_its_bound(path: Path) -> None:
 def test_sums_are_written_while_the_call_goes_on(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_module, "SUMS_NS", 1)
+    monkeypatch.setattr(bound, "SUMS_NS", 1)
     recorder = Recorder(path, header(), PassOn(), max_mb=0.000001)
     recorder.start()
     recorder.put(frame(1))

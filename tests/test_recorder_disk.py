@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from probe import recorder as recorder_module
+from probe import trace_file
 from probe.recorder import Recorder
 from probe.trace.reader import read_trace
 from tests.recording import PassOn, bookmark, child, faults, frame, header, names, wait_for
@@ -95,14 +96,14 @@ def test_disk_that_stays_full_cuts_the_trace_and_nothing_else(
 def test_memory_stays_bounded_while_the_disk_is_full(
     recorder: Recorder, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recorder_module, "PENDING_BYTES", 10_000)
+    monkeypatch.setattr(trace_file, "PENDING_BYTES", 10_000)
     disk.full = True
     for number in range(5000):
         recorder.put(bookmark(number))
     wait_for(lambda: not recorder.queue)
-    assert recorder._file.pending <= 10_000
+    assert len(recorder._file._pending) <= 10_000
     disk.full = False
-    wait_for(lambda: not recorder._file.pending)
+    wait_for(lambda: not recorder._file._pending)
     recorder.close()
 
     trace = read_trace(recorder.path)

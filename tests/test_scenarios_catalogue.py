@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from probe.errors import ScenarioError
-from probe.scenarios import CATALOGUE, Axes, Scenario, SessionOptions, load
-from probe.scenarios.catalogue import RealtimeOptions
-from probe.scenarios.files import from_document, to_document
+from probe.scenarios import CATALOGUE, Axes, Scenario, SessionOptions, Step, load
+from probe.scenarios.catalogue import found_in
+from probe.scenarios.document import from_document, to_document
+from probe.scenarios.scenario import RealtimeOptions
+from probe.scenarios.script import STEPS, steps
 
 PROMISED = (
     "barge-in",
@@ -112,7 +114,7 @@ def test_the_catalogue_has_what_was_promised() -> None:
 @pytest.mark.parametrize("scenario", CATALOGUE.values(), ids=lambda scenario: scenario.name)
 def test_a_scenario_survives_the_way_to_the_child(scenario: Scenario) -> None:
     document = json.loads(json.dumps(to_document(scenario)))
-    assert from_document(document, where="here") == scenario
+    assert from_document(document) == scenario
 
 
 def test_a_file_describes_every_part_of_a_scenario(tmp_path: Path) -> None:
@@ -171,6 +173,17 @@ def test_a_file_may_change_one_of_the_catalogue(tmp_path: Path) -> None:
         ('[[steps]]\ndo = "speak"', "own.toml: steps[1].ms: expected milliseconds for `speak`"),
         ('[[steps]]\ndo = "land"\nto = 1', "own.toml: steps[1].to: unknown key"),
         ('[[steps]]\ndo = "detect"', "own.toml: steps: `detect` needs a realtime model"),
+        ('steps = ["dance"]', "own.toml: steps[1].do: expected one of land,"),
+        ('steps = ["land", ""]', "own.toml: steps[2]: expected a table with `do`, or a step's"),
+        ("[[steps]]\nms = 5", "own.toml: steps[1].do: expected one of land,"),
+        (
+            '[[steps]]\ndo = "land"\n[[steps]]\ndo = "wait"\nms = 1.5',
+            "own.toml: steps[2].ms: expected a whole number from 0, found 1.5",
+        ),
+        (
+            '[realtime]\nmessages = [1, "two"]',
+            "own.toml: realtime.messages: expected a list of whole numbers, found [1, 'two']",
+        ),
         ("realtime = 1", "own.toml: realtime: expected a table"),
         ("[realtime]\nmessages = []", "own.toml: realtime.messages: expected shares from 1"),
         ("[realtime]\nspeed = 0", "own.toml: realtime.speed: expected more than 0"),
@@ -190,6 +203,31 @@ def test_a_wrong_file_is_one_line_with_file_and_key(tmp_path: Path, text: str, s
     assert "\n" not in message
 
 
+def test_steps_that_need_nothing_else_may_be_named_in_one_line(tmp_path: Path) -> None:
+    scenario = load(written(tmp_path, 'steps = ["land", {do = "speak", ms = 600}, "hush"]'))
+    assert scenario.steps == steps("land", Step("speak", ms=600), "hush")
+
+
+def test_a_file_is_all_a_scenario_of_the_catalogue_needs(tmp_path: Path) -> None:
+    for name in ("zealous", "programmatic", "absent", "barge-in"):
+        (tmp_path / f"{name}.toml").write_text('steps = ["land"]', encoding="utf-8")
+    # Those that are known keep their order, what is new comes after them.
+    assert [*found_in(tmp_path)] == ["barge-in", "programmatic", "absent", "zealous"]
+
+
+def test_what_makes_a_call_needs_nothing_beside_numpy_and_livekit() -> None:
+    """It runs in environments of others, where what checks files is not installed."""
+    code = (
+        "import sys\n"
+        "missing = ['msgspec', 'tomllib', 'tomli', 'click', 'rich', 'filelock', 'jinja2']\n"
+        "sys.modules.update(dict.fromkeys(missing))\n"
+        "from probe.scenarios.runner import serve\n"
+        "import probe.scenarios.__main__, probe.scenarios.call\n"
+        "from probe.testing import ReferenceAudioOutput\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"missing\.toml: expected a scenario file"):
         load(tmp_path / "missing.toml")
@@ -206,6 +244,13 @@ def test_what_steps_and_options_imply_is_required(scenario: Scenario) -> None:
     assert ("interruption-model" in scenario.required) == judged
     paused = any(step.do == "await-paused" for step in scenario.steps)
     assert ("pause" in scenario.required) == paused
+
+
+def test_there_is_an_act_for_every_step() -> None:
+    pytest.importorskip("livekit.agents", reason="livekit-agents is not installed")
+    from probe.scenarios.acts import ACTS
+
+    assert {*ACTS} == {*STEPS}
 
 
 def test_describing_a_call_does_not_load_livekit() -> None:

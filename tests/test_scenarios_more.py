@@ -11,7 +11,7 @@ import pytest
 
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, Scenario
-from probe.scenarios.catalogue import PLACES
+from probe.scenarios.axes import PLACES
 from probe.scenarios.releases import missing
 from reports import analyze
 from tests.calls_in_children import Wanted, run_all
@@ -131,7 +131,7 @@ def test_a_pause_after_the_last_frame_comes_too_late_to_stop_it(
     analysis = analyze(trace)
     assert analysis.balanced is True
     (barge_in,) = analysis.barge_ins
-    assert barge_in.verdict_ms is None
+    assert barge_in.verdict_ns is None
     reply = analysis.segments[0]
     assert reply.swallowed_samples == 0
     assert reply.captured is not None

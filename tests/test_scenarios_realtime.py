@@ -16,9 +16,11 @@ import pytest
 
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, Axes, Scenario, releases
-from probe.scenarios.catalogue import RealtimeOptions, Step
+from probe.scenarios.scenario import RealtimeOptions
+from probe.scenarios.script import Step
 from reports import Analysis
 from reports.results import BargeIn, RealtimeMessage
+from reports.units import time_ms
 from tests.calls_in_children import ROOT, Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -189,40 +191,40 @@ def test_the_ledger_of_the_call_balances_and_its_control_is_whole(call: Calls, n
 def test_what_the_server_hears_is_a_barge_in_with_onset_and_verdict(call: Calls, name: str) -> None:
     found = barge_in(call(name))
     assert found.verdict_kind == "activity"
-    assert found.onset_ms is not None
-    assert found.verdict_ms is not None
-    assert found.commit_ms is not None
-    assert found.onset_ms <= found.verdict_ms <= found.commit_ms
+    assert found.onset_ns is not None
+    assert found.verdict_ns is not None
+    assert found.commit_ns is not None
+    assert time_ms(found.onset_ns) <= time_ms(found.verdict_ns) <= time_ms(found.commit_ns)
 
 
 def test_between_messages_the_first_is_sent_and_the_second_is_not_begun(call: Calls) -> None:
     analysis = call("realtime-between-messages")
     first, second = messages(analysis)
-    commit_ms = barge_in(analysis).commit_ms
+    commit_ms = time_ms(barge_in(analysis).commit_ns)
     assert first.sent is not None
     assert first.sent.samples == 1500 * 24
-    assert second.created_ms is not None
+    assert second.created_ns is not None
     assert commit_ms is not None
-    assert second.created_ms < commit_ms
-    assert second.opened_ms is None
+    assert time_ms(second.created_ns) < commit_ms
+    assert second.opened_ns is None
 
 
 def test_mid_message_the_first_is_cut_and_the_second_exists(call: Calls) -> None:
     analysis = call("realtime-mid-message")
     first, second = messages(analysis)
-    commit_ms = barge_in(analysis).commit_ms
+    commit_ms = time_ms(barge_in(analysis).commit_ns)
     assert first.sent is not None
     assert 0 < first.sent.samples < 1498 * 24
-    assert first.truncated_to_ms is not None
-    assert second.created_ms is not None
+    assert first.truncated_to_ns is not None
+    assert second.created_ns is not None
     assert commit_ms is not None
-    assert second.created_ms < commit_ms
+    assert time_ms(second.created_ns) < commit_ms
 
 
 def test_before_the_first_frame_the_message_is_opened_and_has_no_audio(call: Calls) -> None:
     (only,) = messages(call("realtime-before-first-frame"))
-    assert only.opened_ms is not None
-    assert only.first_audio_ms is None
+    assert only.opened_ns is not None
+    assert only.first_audio_ns is None
     assert only.captured.samples == 0
 
 
@@ -241,9 +243,14 @@ def test_a_late_interrupt_comes_after_the_end_of_its_response_and_in_the_next(ca
     first, second, _ = analysis.realtime.responses
     assert stop.responses == (first.number,)
     assert stop.under_way is False
-    assert first.ended_ms is not None
-    assert second.ended_ms is not None
-    assert first.ended_ms <= second.created_ms <= stop.interrupt_ms <= second.ended_ms
+    assert first.ended_ns is not None
+    assert second.ended_ns is not None
+    assert (
+        time_ms(first.ended_ns)
+        <= time_ms(second.created_ns)
+        <= time_ms(stop.interrupt_ns)
+        <= time_ms(second.ended_ns)
+    )
 
 
 def test_nobody_interrupts_the_uninterrupted_call(call: Calls) -> None:

@@ -108,3 +108,49 @@ def test_where_a_release_does_not_say_who_the_nearest_known_caller_decides(
 )
 def test_what_a_release_says_is_believed(source: str, by: str | None) -> None:
     assert found("callers")[f"source {source}"] == by
+
+
+@pytest.mark.parametrize("way", ["aclose", "shutdown"])
+def test_a_close_is_told_before_it_interrupts_the_speech(way: str) -> None:
+    seen = found("closed_while_it_speaks")[way]
+    assert seen["endings"] == [
+        "session_closed", "interrupt_called", "speech_committed", "speech_done",
+    ]  # fmt: skip
+    assert seen["reasons"] == ["user_initiated"]
+    assert seen["done"]
+    assert seen["own"] == []
+    assert seen["faults"] == []
+
+
+def test_closing_a_session_that_never_ran_is_no_close() -> None:
+    assert found("closed_while_it_speaks")["never started"] == []
+
+
+def test_where_only_its_end_can_be_seen_the_close_is_told_then_and_the_header_says_so() -> None:
+    assert found("closed_in_another_way") == {"reasons": ["job_shutdown"], "missing": True}
+
+
+def test_a_caller_who_leaves_is_told_before_the_session_closes_over_it() -> None:
+    seen = found("caller_leaves")
+    assert seen["other"] == 0
+    assert seen["left"] == ["CLIENT_INITIATED"]
+    assert seen["closed"] == ["participant_disconnected"]
+    assert sorted(seen["endings"][:2]) == ["caller_left", "session_closed"]
+    assert seen["endings"][2:] == ["interrupt_called", "speech_committed", "speech_done"]
+    assert seen["done"]
+    assert seen["faults"] == []
+
+
+def test_detached_it_leaves_no_listener_in_the_room() -> None:
+    before, meanwhile, after = found("nobody_listens_to_a_room_any_more")["counts"]
+    assert (meanwhile, after) == (before + 1, before)
+
+
+def test_a_handoff_is_told_by_numbers_and_before_what_is_interrupted_for_it() -> None:
+    seen = found("handed_over")
+    assert seen["agents"] == [[1, 2], [2, 1]]
+    assert seen["endings"] == [
+        "handed_over", "handed_over", "interrupt_called", "speech_committed", "speech_done",
+    ]  # fmt: skip
+    assert seen["done"]
+    assert seen["faults"] == []

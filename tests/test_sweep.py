@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
@@ -18,13 +18,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import probe.cli.sweep
+import probe.cli.matrix
 from probe.cli.main import main
-from probe.cli.sweep_tables import Made, Table, as_json, as_markdown, as_terminal, tabulate
+from probe.cli.matrix import Made
+from probe.cli.sweep_tables import Table, as_json, as_markdown, as_terminal, tabulate
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import CATALOGUE, PACINGS, Scenario
+from probe.scenarios.axes import PACINGS
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import Outcome, run_in_child
+from probe.scenarios.scenario import Scenario
 from probe.sweep import INSTALLED, Build, Call, Cell, calls, plan, run
+from probe.sweep.journal import opened
 from probe.trace.events import RunSent
 from reports import Analysis
 from reports.compare.runs import gather, leaked_ms, outcome_of, why_set_apart
@@ -214,6 +218,35 @@ def test_closed_early_it_ends_the_calls_under_way_and_begins_no_other(tmp_path: 
     assert len(begun) == 2
 
 
+def test_what_is_asked_for_next_may_depend_on_the_call_before(
+    sound: Analysis, tmp_path: Path
+) -> None:
+    staged = Staged(Path(sound.trace.path))
+    (cell,) = plan([BARGE_IN], {}).cells
+    ended: list[int] = []
+
+    def until_three_ended() -> Iterator[Call]:
+        while len(ended) < 3:
+            yield Call(cell, len(ended) + 1)
+
+    for done in run(until_three_ended(), tmp_path, call=staged):
+        ended += [done.call.run]
+    assert ended == [1, 2, 3]
+
+
+def test_what_was_made_before_is_told_in_its_place_and_not_begun_again(
+    sound: Analysis, tmp_path: Path
+) -> None:
+    staged = Staged(Path(sound.trace.path))
+    todo = calls(plan([BARGE_IN], {"pacing": PACINGS}).cells, 1)
+    begun: list[Call] = []
+    with opened(tmp_path) as journal:
+        list(run(todo[1:2], tmp_path, journal=journal, call=staged))
+        again = run(todo, tmp_path, journal=journal, begun=begun.append, call=staged)
+        assert [done.call for done in again] == todo
+    assert begun == [todo[0], todo[2]]
+
+
 # --- Figures -------------------------------------------------------------------------------------
 
 
@@ -224,8 +257,8 @@ def leaking(analysis: Analysis, ms: int) -> Analysis:
     assert barge_in.causes is not None
     sent = barge_in.leaked["sent"]
     assert sent is not None
-    leak = replace(sent, samples=ms * 24, ms=float(ms))
-    cause = replace(barge_in.causes[0], samples=ms * 24, ms=float(ms))
+    leak = replace(sent, samples=ms * 24)
+    cause = replace(barge_in.causes[0], samples=ms * 24)
     changed = replace(barge_in, leaked={**barge_in.leaked, "sent": leak}, causes=(cause,))
     return replace(analysis, barge_ins=(changed,))
 
@@ -233,7 +266,11 @@ def leaking(analysis: Analysis, ms: int) -> Analysis:
 def test_figures_are_medians_and_ranges(sound: Analysis) -> None:
     runs = gather([leaking(sound, ms) for ms in (40, 10, 300, 20)])
     assert runs.leaked is not None
-    assert (runs.leaked.median_ms, runs.leaked.least_ms, runs.leaked.most_ms) == (30.0, 10.0, 300.0)
+    assert (runs.leaked.median_ms, runs.leaked.least_ms, runs.leaked.most_ms) == (
+        30.0,
+        10.0,
+        300.0,
+    )
     assert (runs.count, runs.leaked.count, runs.unaccounted_samples) == (4, 4, 0)
     assert runs.outcomes == {"committed": 4}
     assert runs.kinds == {"activity": 4}
@@ -269,7 +306,7 @@ def test_a_run_whose_causes_do_not_add_up_to_its_leak_is_set_apart(sound: Analys
 
 def test_the_leak_of_a_run_is_that_of_all_its_barge_ins(sound: Analysis) -> None:
     once = leaking(sound, 40)
-    paused = replace(sound.barge_ins[0], verdict_ms=None, leaked=None, causes=None)
+    paused = replace(sound.barge_ins[0], verdict_ns=None, leaked=None, causes=None)
     both = replace(once, barge_ins=(replace(paused, outcome="resumed"), *once.barge_ins * 2))
     assert leaked_ms(both) == 80.0
     assert outcome_of(both) == "resumed, committed, committed"
@@ -393,7 +430,7 @@ def staged(
 
     def stage(fails: Callable[[Scenario], str | None]) -> None:
         call = Staged(Path(sound.trace.path), fails)
-        monkeypatch.setattr(probe.cli.sweep, "run", partial(run, call=call))
+        monkeypatch.setattr(probe.cli.matrix, "run", partial(run, call=call))
 
     stage(lambda _: None)
     return stage

@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from probe.scenarios import CATALOGUE, Axes
-from probe.scenarios.catalogue import PACINGS
+from probe.scenarios.axes import PACINGS
 from probe.testing import REFERENCE, check_sink
 from reports import Analysis, analyze
+from reports.units import time_ms
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -79,7 +80,7 @@ def test_the_reference_gives_the_room_outputs_account(calls: Calls, axes: str) -
                 segment.held_samples,
                 segment.swallowed_samples,
                 segment.interrupted,
-                segment.claimed_position_ms,
+                time_ms(segment.claimed_position_ns),
             )
             for segment in analysis.segments
         ]

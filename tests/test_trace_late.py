@@ -136,7 +136,7 @@ def test_stamps_that_were_late_for_seconds_until_the_end_bound_what_they_are_wor
     analysis = analyze(trace)
     assert analysis.trace.complete
     assert analysis.balanced is True
-    assert analysis.trace.resolution_ms["sent"] == pytest.approx(85.0)
+    assert analysis.trace.resolution_ns["sent"] == 85 * MS
 
 
 def test_stamps_that_were_late_for_a_while_are_put_right(tmp_path: Path) -> None:

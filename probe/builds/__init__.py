@@ -29,6 +29,7 @@ __all__ = [
     "make_all",
     "parse",
     "published",
+    "released",
 ]
 
 
@@ -67,14 +68,17 @@ def _every(spec: Release, cache: Path, progress: Progress) -> list[Build | Build
         releases = fitting(spec)
     except BuildError as error:
         return [BuildFailed(spec.text, str(error))]
-    return [_release(spec, one, cache, progress) for one in releases]
+    return [released(one, cache, progress) for one in releases]
 
 
-def _release(spec: Release, one: Published, cache: Path, progress: Progress) -> Build | BuildFailed:
+def released(
+    release: Published, cache: Path | None = None, progress: Progress | None = None
+) -> Build | BuildFailed:
+    """The build of a release that was looked up, or why it can't be had; see `make`."""
     try:
-        return published(one, cache, progress)
+        return published(release, cache, progress)
     except BuildError as error:
-        return BuildFailed(f"{spec.package} {one.version}", str(error))
+        return BuildFailed(f"{release.package} {release.version}", str(error))
 
 
 def _one(spec: BuildSpec, cache: Path, progress: Progress) -> Build | BuildFailed:

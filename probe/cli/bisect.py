@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, settings
+from probe.cli import building, matrix, settings
 from probe.cli.report import columns, put
 from probe.cli.run import find
-from probe.cli.sweep import stopped_by
 from probe.errors import BuildError, ProbeError, UsageError
-from probe.scenarios.catalogue import DEFAULT, PACINGS
+from probe.scenarios.axes import PACINGS
+from probe.scenarios.catalogue import DEFAULT
+from probe.sweep import varied
+from probe.sweep.journal import opened
 
 if TYPE_CHECKING:
     from probe.builds import BuildSpec, Runtime
@@ -95,46 +96,38 @@ def bisect(
     What was stopped goes on where it was: calls whose traces are in --out are not made again.
     """
     from probe.builds.bisection import Answer, search
-    from probe.builds.journal import opened
     from probe.cli import bisect_text as texts
     from probe.cli.bisect_trial import Trial
 
     limits = settings.load(thresholds)
     (gate,) = settings.gates([rule], option="--rule")
-    listed = find(name)
-    given: dict[str, Any] = {} if pacing is None else {"pacing": pacing}
-    scenario = listed.with_axes(replace(listed.axes, **given))
+    scenario = varied(find(name), {} if pacing is None else {"pacing": pacing})
     runtime: Runtime = "node" if of_node else "python"
     older, newer = (_spec(text, runtime) for text in ((bad, good) if fixed else (good, bad)))
-    with building.told() as say:
+    with matrix.told() as say:
         row = _row(older, newer, cache, say)
     live = output_format == "terminal"
     answer: Answer | None = None
-    stopped = 0
-    with opened(directory) as journal:
+    with opened(directory) as journal, matrix.may_break_off() as broken:
         trial = Trial(
             row,
             scenario,
             gate,
             agree=agree,
-            limits=limits,
+            runner=matrix.Runner(directory, limits, journal=journal),
             cache=cache,
-            journal=journal,
             told=lambda step: put(texts.line(step, columns())) if live else None,
         )
         if live:
             put(texts.head(trial, columns()))
-        try:
-            _check_ends(trial, fixed)
-            answer = search(len(row), lambda place: _changed(trial.found(place), fixed))
-        except KeyboardInterrupt as stop:
-            stopped = stopped_by(stop)
+        _check_ends(trial, fixed)
+        answer = search(len(row), lambda place: _changed(trial.found(place), fixed))
     if live:
         put(texts.conclusion(trial, answer, str(directory), columns()))
     else:
         put(texts.as_json(trial, answer, str(directory)))
-    if stopped:
-        return stopped
+    if broken.code:
+        return broken.code
     return 1 if answer is None or answer.untried else 0
 
 

@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from probe.builds import published
+from probe.builds import BuildFailed, released
 from probe.builds.bisection import decide
-from probe.builds.journal import Journal
 from probe.builds.releases import Published
-from probe.cli import building
-from probe.cli.sweep import judged
-from probe.errors import BuildError
-from probe.scenarios.catalogue import Scenario
+from probe.cli import matrix
+from probe.cli.matrix import Made
+from probe.scenarios.scenario import Scenario
 from probe.sweep import Build, Call, Cell
 from reports.compare.runs import why_set_apart
 
 if TYPE_CHECKING:
-    from probe.cli.sweep_tables import Made
-    from reports.findings import Gate, Settings
+    from reports.findings import Gate
 
 __all__ = ["Candidate", "Step", "Trial"]
 
@@ -66,9 +62,8 @@ class Trial:
         gate: Gate,
         *,
         agree: int,
-        limits: Settings,
+        runner: matrix.Runner,
         cache: Path | None,
-        journal: Journal,
         told: Callable[[Step], None],
     ) -> None:
         self.row = row
@@ -77,37 +72,36 @@ class Trial:
         self.agree = agree
         self.steps: list[Step] = []
         """In the order they were made."""
-        self._limits = limits
+        self._runner = runner
         self._cache = cache
-        self._journal = journal
         self._told = told
-        self._needs_barge_in = bool(building.barging_in([scenario]))
+        self._needs_barge_in = scenario.barges_in
 
     def found(self, place: int) -> bool | None:
         """Whether the finding is there on the build at that place; ``None``: it can't be tried."""
         candidate = self.row[place]
         runs: list[bool | None] = []
         reason = ""
-        with building.told() as say:
-            try:
-                build = candidate.what
-                if isinstance(build, Published):
-                    build = published(build, self._cache, say)
-            except BuildError as error:
-                reason = str(error)
+
+        def take(made: Made) -> None:
+            nonlocal reason
+            answer, why = self._answer(made)
+            runs.append(answer)
+            reason = why or reason
+
+        with matrix.told() as say:
+            what = candidate.what
+            build = released(what, self._cache, say) if isinstance(what, Published) else what
+            if isinstance(build, BuildFailed):
+                reason = build.reason
             else:
                 cell = Cell(self.scenario, build)
-                for number in count(1):
-                    call = Call(cell, number)
-                    if self._journal.trace(call) is None:
-                        say(f"{candidate.name}: run {number}")
-                    with closing(self._journal.run([call])) as results:
-                        made = judged(next(results), self._limits)
-                    answer, why = self._answer(made)
-                    runs.append(answer)
-                    reason = why or reason
-                    if decide(runs, self.agree) is not None:
-                        break
+                undecided = takewhile(lambda _: decide(runs, self.agree) is None, count(1))
+                self._runner.make(
+                    (Call(cell, number) for number in undecided),
+                    take,
+                    lambda call: say(f"{candidate.name}: run {call.run}"),
+                )
         decided = decide(runs, self.agree)
         step = Step(
             build=candidate.name,

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, zip_longest
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, settings
+from probe.cli import building, matrix, settings
 from probe.cli.report import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.cli.sweep import make_calls, stopped_by
 from probe.errors import TraceError, UsageError
-from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
-from probe.sweep import Build, Cell, calls, plan
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT
+from probe.scenarios.scenario import Scenario
+from probe.sweep import calls
 
 if TYPE_CHECKING:
     from probe.builds import BuildSpec
-    from probe.cli.sweep_tables import Made
     from reports.compare import BuildFacts, Comparison, RunResult
     from reports.compare.gates import NewGate
     from reports.findings import Gate, Settings
@@ -114,7 +112,7 @@ def compare(
         if len(builds) < 2:
             raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
         collected = _recorded(builds, limits)
-        with_barge_in = building.barging_in(list(CATALOGUE.values()))
+        known = [*CATALOGUE.values()]
     else:
         specs = [parse(text) for text in builds if not _is_recorded(text)]
         if len(specs) < len(builds):
@@ -123,16 +121,15 @@ def compare(
                 f"expected builds only or folders of traces only, found both: {mixed} is a folder "
                 "of traces"
             )
-        chosen = [find(name) for name in scenarios or (DEFAULT,)]
-        folder = directory or Path(DEFAULT_DIRECTORY) / time.strftime("compare-%Y%m%d-%H%M%S")
-        collected = _made(specs, chosen, pacing, runs or RUNS, folder, cache, limits)
-        with_barge_in = building.barging_in(chosen)
+        known = [find(name) for name in scenarios or (DEFAULT,)]
+        runner = matrix.Runner(directory or matrix.fresh("compare"), limits)
+        collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
 
     comparison = side_by_side(
         collected.runs,
-        with_barge_in=with_barge_in,
+        with_barge_in={scenario.name for scenario in known if scenario.barges_in},
         facts=collected.facts,
         complete=not collected.stopped,
         notes=collected.notes,
@@ -208,51 +205,33 @@ def _made(
     scenarios: Sequence[Scenario],
     pacings: Sequence[str] | None,
     runs: int,
-    folder: Path,
+    runner: matrix.Runner,
     cache: Path | None,
-    limits: Settings,
 ) -> _Collected:
     from probe.builds import BuildFailed, make_all
 
     collected = _Collected()
-    with building.told() as said:
+    with matrix.told() as said:
         found = make_all(specs, cache, said)
     if len(found) < 2:
         raise UsageError(f"expected two builds or more, found only {found[0].label}")
-    there: list[Build] = []
-    for one in found:
-        collected.runs[one.label] = []
-        collected.facts.append(building.facts_of(one))
-        if not isinstance(one, BuildFailed):
-            there.append(one)
+    there = [one for one in found if not isinstance(one, BuildFailed)]
+    collected.runs = {one.label: [] for one in found}
+    collected.facts = [building.facts_of(one) for one in found]
     collected.failed = len(there) < len(found)
     if there:
-        planned = plan(scenarios, {} if pacings is None else {"pacing": pacings}, there)
-        reasons = [one.reason for one in planned.left_out]
-        if not planned.cells:
-            raise UsageError(
-                f"expected at least one call that can be made, found none: {'; '.join(reasons)}"
-            )
-        made: list[Made] = []
-        try:
-            make_calls(calls(_by_turns(planned.cells), runs), folder, 1, limits, made)
-        except KeyboardInterrupt as stop:
-            collected.stopped = stopped_by(stop)
-        for one_made in made:
-            label = one_made.call.cell.build.label
-            collected.runs[label].append(building.result_of(one_made))
-        collected.failed |= any(one_made.analysis is None for one_made in made)
-        collected.notes += [f"Left out: {reason}" for reason in reasons]
-        collected.notes.append(f"Traces: {folder}")
+        axes = {} if pacings is None else {"pacing": pacings}
+        planned = matrix.planned(scenarios, axes, there)
+        made: list[matrix.Made] = []
+        with matrix.may_break_off() as broken:
+            runner.make_listed(calls(planned.cells, runs), made)
+        for one in made:
+            collected.runs[one.call.cell.build.label].append(one.result)
+        collected.stopped = broken.code
+        collected.failed |= any(one.analysis is None for one in made)
+        collected.notes += [f"Left out: {one.reason}" for one in planned.left_out]
+        collected.notes.append(f"Traces: {runner.folder}")
     return collected
-
-
-def _by_turns(cells: Sequence[Cell]) -> list[Cell]:
-    """One round: every call on all builds in turn, then the next call."""
-    rounds: dict[Build, list[Cell]] = {}
-    for cell in cells:
-        rounds.setdefault(cell.build, []).append(cell)
-    return [cell for turn in zip_longest(*rounds.values()) for cell in turn if cell is not None]
 
 
 # --- What becomes of it --------------------------------------------------------------------------

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from probe.errors import UsageError
-from probe.scenarios.catalogue import CATALOGUE, Scenario
+from probe.scenarios.catalogue import CATALOGUE
+from probe.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
     from reports import Analysis

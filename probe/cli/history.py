@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -11,22 +10,18 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, settings
+from probe.cli import building, matrix, settings
 from probe.cli.report import columns, put
 from probe.cli.run import find
-from probe.cli.sweep import judged, stopped_by
 from probe.errors import BuildError, UsageError
 from probe.scenarios.catalogue import DEFAULT
-from probe.sweep import Build, Call, Cell, plan
+from probe.sweep import Build, Call, Cell, calls
+from probe.sweep.journal import opened
 
 if TYPE_CHECKING:
     from probe.builds import Runtime
-    from probe.builds.journal import Journal
     from probe.builds.releases import Published
-    from probe.builds.tools import Progress
-    from reports.compare import RunResult
     from reports.compare.history import History, Step
-    from reports.findings import Settings
 
 __all__ = ["history"]
 
@@ -84,43 +79,36 @@ def history(
     Give another --out to make all of them anew.
     """
     from probe.builds import NODE_PACKAGE, PYTHON_PACKAGE, releases
-    from probe.builds.journal import opened
     from reports.compare.history import History
     from reports.show import history as texts
 
     limits = settings.load(thresholds)
     chosen = [find(name) for name in scenarios or (DEFAULT,)]
-    planned = plan(chosen, {} if pacing is None else {"pacing": pacing})
-    if not planned.cells:
-        reasons = "; ".join(one.reason for one in planned.left_out)
-        raise UsageError(f"expected at least one call that can be made, found none: {reasons}")
+    planned = matrix.planned(chosen, {} if pacing is None else {"pacing": pacing})
     _check_order(since, until)
     runtime: Runtime = "node" if of_node else "python"
     package = NODE_PACKAGE if of_node else PYTHON_PACKAGE
-    with building.told() as say:
+    with matrix.told() as say:
         say(f"looking for the releases of {package}")
         released = releases.since(runtime, since, until, each_minor=not every)
     live = output_format == "terminal"
-    walk = _Walk(planned.cells, runs, limits, cache)
+    walk = _Walk(planned.cells, runs)
     if live:
         put(texts.head(package, len(released), runs, walk.calls, walk.varied, columns()))
-    stopped = 0
-    with opened(directory) as journal:
-        try:
-            for one in released:
-                step = walk.on(one, journal)
-                if live:
-                    put(texts.lines(step, walk.varied, columns(), alone=len(walk.calls) == 1))
-        except KeyboardInterrupt as stop:
-            stopped = stopped_by(stop)
-    made = History(package, runs, tuple(walk.steps), not stopped, str(directory))
+    with opened(directory) as journal, matrix.may_break_off() as broken:
+        runner = matrix.Runner(directory, limits, journal=journal)
+        for one in released:
+            step = walk.on(one, runner, cache)
+            if live:
+                put(texts.lines(step, walk.varied, columns(), alone=len(walk.calls) == 1))
+    made = History(package, runs, tuple(walk.steps), not broken.code, str(directory))
     if live:
         put(texts.foot(made, columns()))
     else:
         render = texts.as_json if output_format == "json" else partial(_markdown, walk.varied)
         put(render(made))
-    if stopped:
-        return stopped
+    if broken.code:
+        return broken.code
     return 0 if any(row.column.runs for step in made.steps for row in step.rows) else 1
 
 
@@ -144,64 +132,47 @@ def _check_order(since: str, until: str | None) -> None:
 class _Walk:
     """From one release to the next."""
 
-    def __init__(
-        self, cells: Sequence[Cell], runs: int, limits: Settings, cache: Path | None
-    ) -> None:
+    def __init__(self, cells: Sequence[Cell], runs: int) -> None:
         from reports.compare import Call as ReportedCall
 
         self.steps: list[Step] = []
         self._cells = cells
         self._runs = runs
-        self._limits = limits
-        self._cache = cache
         self.calls = [ReportedCall(cell.scenario.name, asdict(cell.axes)) for cell in cells]
         axes = [call.axes for call in self.calls]
         self.varied = [name for name in axes[0] if len({repr(one[name]) for one in axes}) > 1]
 
-    def on(self, release: Published, journal: Journal) -> Step:
+    def on(self, release: Published, runner: matrix.Runner, cache: Path | None) -> Step:
         """Makes the calls on a release, but for those made before."""
-        from probe.builds import BuildFailed, published
+        from probe.builds import BuildFailed, released
         from reports.compare.history import step
 
         uploaded = None if release.uploaded is None else release.uploaded.strftime("%Y-%m-%d")
-        results: list[RunResult] = []
-        with building.told() as say:
-            try:
-                build = published(release, self._cache, say)
-            except BuildError as error:
-                failed = BuildFailed(f"{release.package} {release.version}", str(error))
-                facts = building.facts_of(failed)
-            else:
-                facts = building.facts_of(build)
-                results = self._results(build, journal, say)
+        made: list[matrix.Made] = []
+        with matrix.told() as say:
+            build = released(release, cache, say)
+            if not isinstance(build, BuildFailed):
+                label = build.label
+                runner.make(
+                    self._todo(build, made),
+                    made.append,
+                    lambda call: say(f"{label}: run {call.run} of {self._runs}"),
+                )
         self.steps.append(
             step(
                 release.version,
                 uploaded,
-                facts,
-                results,
+                building.facts_of(build),
+                [one.result for one in made],
                 self.steps,
-                with_barge_in=building.barging_in([cell.scenario for cell in self._cells]),
+                with_barge_in={c.scenario.name for c in self._cells if c.scenario.barges_in},
             )
         )
         return self.steps[-1]
 
-    def _results(self, build: Build, journal: Journal, say: Progress) -> list[RunResult]:
+    def _todo(self, build: Build, made: Sequence[matrix.Made]) -> Iterator[Call]:
         """All runs of a round, then the next; a call that only fails is given up."""
-        cells = [replace(cell, build=build) for cell in self._cells]
-        errors: dict[Cell, list[str]] = {cell: [] for cell in cells}
-        results = []
-        for number in range(1, self._runs + 1):
-            todo = [Call(cell, number) for cell in cells if not _is_given_up(errors[cell])]
-            if any(journal.trace(one) is None for one in todo):
-                say(f"{build.label}: run {number} of {self._runs}")
-            with closing(journal.run(todo)) as made:
-                for done in made:
-                    one = judged(done, self._limits)
-                    errors[done.call.cell] += [one.error] if one.error else []
-                    results.append(building.result_of(one))
-        return results
-
-
-def _is_given_up(errors: Sequence[str]) -> bool:
-    return len(errors) >= _GIVEN_UP and len({*errors}) == 1
+        for call in calls([replace(cell, build=build) for cell in self._cells], self._runs):
+            errors = [one.error for one in made if one.error and one.call.cell == call.cell]
+            if len(errors) < _GIVEN_UP or len({*errors}) > 1:
+                yield call

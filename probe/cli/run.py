@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,42 +11,20 @@ import click
 from rich.console import Console
 
 from probe.cli import expectations, settings
+from probe.cli.axes import AT
 from probe.errors import ScenarioError, UsageError
 from probe.scenarios import releases
-from probe.scenarios.catalogue import (
-    CATALOGUE,
-    DEFAULT,
-    PACINGS,
-    PLACES,
-    REPLY_KINDS,
-    Place,
-    Scenario,
-)
-from probe.scenarios.files import load
+from probe.scenarios.axes import PACINGS, PLACES, REPLY_KINDS
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT, load
 from probe.scenarios.runner import Outcome, run_in_child
+from probe.scenarios.scenario import Scenario
+from probe.sweep import varied
 
 if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Result
 
 DEFAULT_DIRECTORY: Final = "sinkprobe-runs"
-
-
-class _At(click.ParamType):  # type: ignore[type-arg]  # generic only in newer releases
-    """Milliseconds into the reply, or a place by its name."""
-
-    name = "MS|PLACE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> int | Place:
-        if value in PLACES:
-            return value  # type: ignore[no-any-return]  # one of the literals
-        try:
-            return int(value)
-        except ValueError:
-            places = ", ".join(PLACES)
-            self.fail(f"expected milliseconds or one of {places}, found {value!r}", param, ctx)
 
 
 @click.command("run")
@@ -58,7 +35,7 @@ class _At(click.ParamType):  # type: ignore[type-arg]  # generic only in newer r
 @click.option("--reply-ms", type=int, metavar="MS", help="Length of the reply.")
 @click.option(
     "--at",
-    type=_At(),
+    type=AT,
     help=f"Where in the reply the barge-in lands: ms, or one of {', '.join(PLACES)}.",
 )
 @click.option("--reply", type=click.Choice(REPLY_KINDS), help="Who makes the reply's audio.")
@@ -131,12 +108,8 @@ def find(scenario: str) -> Scenario:
 
 
 def _with_axes(scenario: Scenario, axes: dict[str, Any]) -> Scenario:
-    given = {name: value for name, value in axes.items() if value is not None}
-    place = scenario.axes.at
-    if "at" not in given and isinstance(place, int) and place >= given.get("reply_ms", place + 1):
-        given["at"] = given["reply_ms"] // 2
     try:
-        return scenario.with_axes(replace(scenario.axes, **given))
+        return varied(scenario, {name: at for name, at in axes.items() if at is not None})
     except ScenarioError as error:
         raise UsageError(str(error)) from error
 

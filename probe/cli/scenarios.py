@@ -11,7 +11,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from probe.scenarios import releases
-from probe.scenarios.catalogue import CATALOGUE, DEFAULT, Scenario
+from probe.scenarios.catalogue import CATALOGUE, DEFAULT
+from probe.scenarios.scenario import Scenario
 
 
 @click.command("scenarios")

@@ -7,41 +7,39 @@ come to an end stands below its row with the reason.
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from statistics import mode
 from typing import Any, Final
 
-from probe.scenarios.catalogue import Axes
-from probe.sweep import Call, Cell, LeftOut
-from reports import Analysis
+from probe.cli.matrix import Made
+from probe.scenarios.axes import Axes
+from probe.sweep import Cell, LeftOut
 from reports.assertions import check, parse
 from reports.compare.runs import Runs, Spread, gather, leaked_ms, outcome_of
 from reports.show import markdown_text
 from reports.show.axes import AXES
+from reports.show.compare_text import Figure
+from reports.show.page import wrapped
+from reports.show.wording import DASH, packages
 
-__all__ = ["SCHEMA", "Made", "Row", "Table", "as_json", "as_markdown", "as_terminal", "tabulate"]
+__all__ = [
+    "SCHEMA",
+    "Row",
+    "Table",
+    "as_json",
+    "as_markdown",
+    "as_terminal",
+    "render",
+    "tabulate",
+]
 
 SCHEMA: Final = 1
 """Number of the JSON document of a sweep."""
 
-DASH: Final = "–"
-
 _LABEL: Final = 20
 _SELDOM: Final = ("reply", "channels", "close_ms")
 """Axes that need no mention while they stand where they do by default."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """A call of the sweep, and what its trace says."""
-
-    call: Call
-    analysis: Analysis | None
-    error: str
-    """Why there is no analysis."""
-    seconds: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +131,13 @@ def _varies(cells: Sequence[Cell], axis: str) -> bool:
     return any(len(of_one) > 1 for of_one in values.values())
 
 
+def render(table: Table, output_format: str, width: int) -> str:
+    """The table in a format; ``width`` is that of a terminal."""
+    if output_format == "json":
+        return as_json(table)
+    return as_markdown(table) if output_format == "markdown" else as_terminal(table, width)
+
+
 def _row(cell: Cell, made: tuple[Made, ...], expected: Sequence[str]) -> Row:
     analyses = [m.analysis for m in made if m.analysis is not None]
     failed: dict[str, int] = {}
@@ -168,13 +173,8 @@ def as_terminal(table: Table, width: int = 80) -> str:
 
 
 def _head(table: Table, width: int) -> Iterator[str]:
-    installed = [
-        f"{name.replace('_', '-')} {table.runtime[name]}"
-        for name in ("livekit_agents", "livekit")
-        if name in table.runtime
-    ]
     builds = {row.cell.build.label for row in table.rows}
-    what = ", ".join(installed) if len(builds) < 2 else f"{len(builds)} builds"
+    what = ", ".join(packages(table.runtime)) if len(builds) < 2 else f"{len(builds)} builds"
     runs = "1 run" if table.runs_asked == 1 else f"{table.runs_asked} runs"
     jobs = "1 call" if table.jobs == 1 else f"{table.jobs} calls"
     yield f"Sweep of {what}" if what else "Sweep"
@@ -186,7 +186,7 @@ def _head(table: Table, width: int) -> Iterator[str]:
     )
     fixed = ", ".join(told)
     about = f"{len(table.rows)} cells, {runs} each, {jobs} at a time"
-    yield from _wrapped(f"{about}; unless said: {fixed}" if fixed else about, width, 2)
+    yield from wrapped(f"{about}; unless said: {fixed}" if fixed else about, width, 2)
 
 
 def _columns(width: int) -> Iterator[str]:
@@ -218,9 +218,10 @@ def _figures(label: str, row: Row, width: int) -> Iterator[str]:
     outcome = next(iter(runs.outcomes), DASH)
     if len(runs.outcomes) > 1:
         outcome = "differs"
+    leaked, swallowed = _figure(runs.leaked), _figure(runs.swallowed)
     figures = (
-        f"{_median(runs.leaked):>8}{_range(runs.leaked):>12}"
-        f"{_median(runs.swallowed):>8}{_range(runs.swallowed):>11}{_count(runs):>8}  "
+        f"{leaked.typical:>8}{leaked.spread:>12}"
+        f"{swallowed.typical:>8}{swallowed.spread:>11}{_count(runs):>8}  "
     )
     room = width - _LABEL - len(figures)
     beside = len(outcome) <= room
@@ -229,7 +230,7 @@ def _figures(label: str, row: Row, width: int) -> Iterator[str]:
         label = ""
     yield f"{label:<{_LABEL}}{figures}{outcome if beside else ''}"
     if not beside:
-        yield from _wrapped(f"outcome: {outcome}", width, 4)
+        yield from wrapped(f"outcome: {outcome}", width, 4)
 
 
 def _remarks(row: Row, asked: int, width: int) -> Iterator[str]:
@@ -249,7 +250,7 @@ def _remarks(row: Row, asked: int, width: int) -> Iterator[str]:
     ]
     remarks += [f"no result{_share(count, of)}: {reason}" for reason, count in row.failed.items()]
     for remark in remarks:
-        yield from _wrapped(remark, width, 4)
+        yield from wrapped(remark, width, 4)
 
 
 def _foot(table: Table, width: int) -> Iterator[str]:
@@ -265,20 +266,18 @@ def _foot(table: Table, width: int) -> Iterator[str]:
         told.append(f"{table.failed} without a result")
     if table.made < table.planned:
         told.append(f"broken off, {table.planned - table.made} not made")
-    yield from _wrapped(", ".join(told) + ".", width, 0)
-    yield from _wrapped(f"Traces: {table.folder}", width, 0)
+    yield from wrapped(", ".join(told) + ".", width)
+    yield from wrapped(f"Traces: {table.folder}", width)
     for one in table.left_out:
-        yield from _wrapped(f"Left out: {one.reason}", width, 0)
+        yield from wrapped(f"Left out: {one.reason}", width)
 
 
-def _median(spread: Spread | None) -> str:
-    return DASH if spread is None else _ms(spread.median_ms)
-
-
-def _range(spread: Spread | None) -> str:
-    if spread is None or spread.least_ms == spread.most_ms:
-        return ""
-    return f"{_ms(spread.least_ms)}–{_ms(spread.most_ms)}"
+def _figure(spread: Spread | None) -> Figure:
+    if spread is None:
+        return Figure(DASH, "")
+    differ = spread.least_ms != spread.most_ms
+    between = f"{_ms(spread.least_ms)}–{_ms(spread.most_ms)}" if differ else ""
+    return Figure(_ms(spread.median_ms), between)
 
 
 def _ms(value: float) -> str:
@@ -301,17 +300,6 @@ def _tally(counts: Mapping[str, int], of: int) -> str:
 def _share(count: int, of: int) -> str:
     """Nothing to say where there was one run."""
     return "" if of == 1 else f" {count}/{of}"
-
-
-def _wrapped(text: str, width: int, indent: int) -> list[str]:
-    pad = " " * indent
-    return textwrap.wrap(
-        text,
-        width,
-        initial_indent=pad,
-        subsequent_indent=pad,
-        break_on_hyphens=False,
-    )
 
 
 # --- Markdown ------------------------------------------------------------------------------------
@@ -337,8 +325,8 @@ def as_markdown(table: Table) -> str:
                 markdown_text.plain(_name(table, row)),
                 *axes,
                 str(runs.count),
-                f"{_median(runs.leaked)} {_bracketed(runs.leaked)}",
-                f"{_median(runs.swallowed)} {_bracketed(runs.swallowed)}",
+                str(_figure(runs.leaked)),
+                str(_figure(runs.swallowed)),
                 _count(runs),
                 _tally(runs.outcomes, runs.count) or DASH,
                 markdown_text.plain("; ".join(remarks)) or DASH,
@@ -347,10 +335,6 @@ def as_markdown(table: Table) -> str:
     table_lines = markdown_text.table(heads, rows, right=len(heads))
     lines = [*_head(table, 10_000), "", *table_lines, "", *_foot(table, 10_000)]
     return "\n".join(line.strip() for line in lines) + "\n"
-
-
-def _bracketed(spread: Spread | None) -> str:
-    return f"({_range(spread)})" if _range(spread) else ""
 
 
 # --- JSON ----------------------------------------------------------------------------------------

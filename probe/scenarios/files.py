@@ -1,4 +1,4 @@
-"""Scenarios as data: a user's TOML file, and the document a child process gets its call from.
+"""Scenarios in TOML files: a user's own, and those of the catalogue.
 
 A file describes a call of its own, or starts from one of the catalogue and changes it:
 
@@ -29,7 +29,7 @@ A file describes a call of its own, or starts from one of the catalogue and chan
     frame_ms = 20
     rate_hz = 24000
     reply_ms = 2995
-    at = 600                        # ms, or a place: `probe.scenarios.catalogue.PLACES`
+    at = 600                        # ms, or a place: `probe.scenarios.axes.PLACES`
     reply = "generated"             # generated, say, tool
     channels = 1                    # 1, 2
     close_ms = 0                    # how long the reply's audio stream takes to close
@@ -43,294 +43,186 @@ A file describes a call of its own, or starts from one of the catalogue and chan
                                     # session's VAD, which pauses before it interrupts
     in_task = false                 # whether the reply is given inside an agent task
 
-    [[steps]]                       # one after the other; `probe.scenarios.catalogue.STEPS`
+    [[steps]]                       # one after the other; `probe.scenarios.script.STEPS`
     do = "land"
     [[steps]]
     do = "speak"
     ms = 600
+
+Steps may also stand in one line, those that need nothing else by their name:
+
+    steps = ["land", { do = "speak", ms = 600 }, "await-paused"]
+
+Keys and types are checked here, before any call begins; what makes the call is handed a document
+that is right (`probe.scenarios.document`).
 """
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, get_args
+from types import NoneType
+from typing import Annotated, Any, Final, Literal, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
 
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import (
-    CATALOGUE,
-    PLACES,
-    STEPS,
-    STEPS_WITH_MS,
-    Axes,
-    Feature,
-    RealtimeOptions,
-    Scenario,
-    SessionOptions,
-    Step,
-)
+from probe.scenarios.axes import PLACES, Axes, Place
+from probe.scenarios.document import from_document, to_document
+from probe.scenarios.scenario import FEATURES, Feature, RealtimeOptions, Scenario, SessionOptions
+from probe.scenarios.script import Step
 
-_FEATURES: Final[tuple[str, ...]] = get_args(Feature)
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["read"]
 
 
-def _bool(value: Any) -> bool:
-    return isinstance(value, bool)
+# --- What is in a file ---------------------------------------------------------------------------
 
+_Keys = Mapping[str, tuple[Any, str]]
+"""By key, the type msgspec checks a value by, and what it is in words."""
 
-def _integer(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _shares(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_integer, value))
-
-
-def _place(value: Any) -> bool:
-    return value in PLACES if isinstance(value, str) else _integer(value)
-
-
-_Check = tuple[Callable[[Any], bool], str]
-
-_BOOL: Final[_Check] = (_bool, "true or false")
-_INTEGER: Final[_Check] = (_integer, "a whole number from 0")
-_NUMBER: Final[_Check] = (_number, "a number from 0")
-_TEXT: Final[_Check] = (_text, "some text")
-
-_OPTIONS: Final[dict[str, _Check]] = {
-    "allow_interruptions": _BOOL,
-    "min_duration_s": _NUMBER,
-    "min_words": _INTEGER,
-    "false_interruption_timeout_s": _NUMBER,
-    "resume_false_interruption": _BOOL,
-    "discard_audio_if_uninterruptible": _BOOL,
-    "interruption_model": _BOOL,
-    "backchannel_boundary_s": _NUMBER,
-    "min_endpointing_delay_s": _NUMBER,
-    "aec_warmup_s": _NUMBER,
+_Whole = Annotated[int, Meta(ge=0)]
+_Text = Annotated[str, Meta(pattern=r"\S")]
+_KINDS: Final[Mapping[Any, tuple[Any, str]]] = {
+    bool: (bool, "true or false"),
+    int: (_Whole, "a whole number from 0"),
+    float: (Annotated[float, Meta(ge=0)], "a number from 0"),
+    str: (_Text, "some text"),
+    tuple[int, ...]: (list[_Whole], "a list of whole numbers"),
+    int | Place: (_Whole | Place, f"milliseconds from 0 or one of {', '.join(PLACES)}"),
 }
-_CALL: Final[dict[str, _Check]] = {
-    "pacing": _TEXT,
-    "frame_ms": _NUMBER,
-    "rate_hz": _INTEGER,
-    "reply_ms": _INTEGER,
-    "at": (_place, f"milliseconds from 0 or one of {', '.join(PLACES)}"),
-    "reply": _TEXT,
-    "channels": _INTEGER,
-    "close_ms": _INTEGER,
-}
-_REALTIME: Final[dict[str, _Check]] = {
-    "messages": (_shares, "a list of whole numbers"),
-    "speed": _NUMBER,
-    "cancel_ms": _INTEGER,
-    "streams": _TEXT,
-    "detects_turns": _BOOL,
-    "in_task": _BOOL,
-}
-_SCENARIO: Final[dict[str, _Check]] = {
-    "name": _TEXT,
-    "summary": _TEXT,
-    "healthy": _TEXT,
-    "note": (lambda value: isinstance(value, str), "text"),
-    "lands_before_first_frame": _BOOL,
-    "subscribed": _BOOL,
-    "ends": _BOOL,
-}
-_STEP: Final[dict[str, _Check]] = {
-    "do": _TEXT,
-    "ms": _INTEGER,
-    "interruption": _BOOL,
-    "message": _INTEGER,
-}
-_TABLES: Final = ("base", "needs", "expect", "options", "call", "realtime", "steps")
+"""What a field of a scenario is in a file. A field of any other type has a key of its own."""
 
 
-def load(path: Path) -> Scenario:
+def _keys_of(kind: type) -> _Keys:
+    keys = {}
+    for name, hint in get_type_hints(kind).items():
+        held, *others = get_args(hint) or (hint,)
+        plain = held if others == [NoneType] else hint
+        if get_origin(plain) is Literal:
+            keys[name] = (plain, f"one of {', '.join(get_args(plain))}")
+        elif plain in _KINDS:
+            keys[name] = _KINDS[plain]
+    return keys
+
+
+def _table(keys: _Keys) -> Any:
+    """A struct with these keys, of which none has to be there."""
+    given = [(key, kind | UnsetType, UNSET) for key, (kind, _) in keys.items()]
+    return msgspec.defstruct("Table", given, forbid_unknown_fields=True)
+
+
+_TABLES: Final[Mapping[str, _Keys]] = {
+    "options": _keys_of(SessionOptions),
+    "call": _keys_of(Axes),
+    "realtime": _keys_of(RealtimeOptions),
+}
+_STEP: Final = _keys_of(Step)
+_FILE: Final[_Keys] = {
+    **_keys_of(Scenario),
+    "note": (str, "text"),
+    "base": (_Text, "the name of a scenario"),
+    "needs": (list[Feature], f"a list of {', '.join(FEATURES)}"),
+    "expect": (list[_Text], 'a list of assertions such as "verdict < clear"'),
+    **{key: (_table(keys), f"a table [{key}]") for key, keys in _TABLES.items()},
+    "steps": (
+        Annotated[list[_table(_STEP) | _Text], Meta(min_length=1)],  # type: ignore[misc]  # made here
+        "[[steps]], one or more",
+    ),
+}
+_STRUCT: Final = _table(_FILE)
+
+
+# --- Where it is wrong ---------------------------------------------------------------------------
+
+
+def _check(document: Mapping[str, Any]) -> None:
+    """Raises: `ScenarioError` with the key, what was expected there, and what is there."""
+    try:
+        msgspec.convert(document, _STRUCT)
+    except msgspec.ValidationError as error:
+        raise ScenarioError(_said(str(error), document)) from error
+
+
+def _said(error: str, document: Mapping[str, Any]) -> str:
+    """An error of msgspec, ``… - at `$.steps[0].ms` ``, as a user reads it."""
+    unknown = re.search(r"unknown field `(.*?)`(?: - at|$)", error)
+    place = re.search(r" - at `\$\.(.*)`$", error)
+    shown, keys, expected, found = "", _FILE, "", document
+    for key, nth in re.findall(r"(\w+)(?:\[(\d+)\])?", place[1] if place else ""):
+        shown += key
+        found, (_, expected) = found[key], keys[key]
+        keys = _TABLES.get(key, {})
+        if nth and key == "steps":
+            # A list of values is told as a whole, a table in a list by its number.
+            shown += f"[{int(nth) + 1}]"
+            found, expected, keys = found[int(nth)], "a table with `do`, or a step's name", _STEP
+        shown += "."
+    if unknown:
+        return f"{shown}{unknown[1]}: unknown key, expected one of {', '.join(keys)}"
+    return f"{shown.removesuffix('.')}: expected {expected}, found {found!r}"
+
+
+# --- Reading it ----------------------------------------------------------------------------------
+
+
+def read(path: Path, bases: Mapping[str, Scenario]) -> Scenario:
     """The scenario a TOML file describes.
+
+    Args:
+        path: the file.
+        bases: what it may start from, by name.
 
     Raises: `ScenarioError`, one line with file and key, where the file can't be read or is wrong.
     """
-    # Imported here: a call runs in environments that have no reader of TOML.
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise ScenarioError(f"{path}: expected a scenario file, can't read it ({error})") from error
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(f"{path}: expected TOML, found an error: {error}") from error
-    return from_document(document, where=str(path), name=path.stem)
-
-
-def from_document(document: Mapping[str, Any], *, where: str, name: str | None = None) -> Scenario:
-    """The scenario a document of plain values describes.
-
-    Args:
-        document: what the TOML file holds, see the module.
-        where: where it came from, for messages.
-        name: the name where the document and its base have none.
-
-    Raises: `ScenarioError`, one line with place and key.
-    """
-    reader = _Reader(where)
-    base = reader.base(document)
-    reader.known(document, (*_SCENARIO, *_TABLES), "")
-    values: dict[str, Any] = reader.values(
-        {key: value for key, value in document.items() if key in _SCENARIO}, _SCENARIO, ""
-    )
-    values.setdefault("name", base.name if base and name is None else name or "scenario")
-    options = reader.table(document, "options")
-    axes = reader.table(document, "call")
-    values["options"] = replace(
-        base.options if base else SessionOptions(), **reader.values(options, _OPTIONS, "options.")
-    )
-    given_axes = reader.values(axes, _CALL, "call.")
     try:
-        values["axes"] = replace(base.axes if base else Axes(), **given_axes)
+        _check(document)
+        scenario = from_document(_whole(document, path.stem, bases))
     except ScenarioError as error:
-        raise ScenarioError(f"{where}: call.{error}") from error
-    if "realtime" in document:
-        values["realtime"] = reader.realtime(document, base.realtime if base else None)
-    if "needs" in document:
-        values["needs"] = reader.needs(document["needs"])
-    # What holds for the base says nothing about a call that was changed.
-    values["expect"] = reader.expect(document.get("expect", []))
-    if "steps" in document:
-        values["steps"] = reader.steps(document["steps"])
-    if base is None and "steps" not in values:
+        raise ScenarioError(f"{path}: {error}") from error
+    if not scenario.steps:
         raise ScenarioError(
-            f"{where}: expected [[steps]] or a `base` to take them from, found neither"
-        )
-    try:
-        if base is None:
-            values.setdefault("summary", "a scenario of your own")
-            values.setdefault("healthy", "what its author expects")
-            scenario = Scenario(**values)
-        else:
-            scenario = replace(base, **values)
-    except ScenarioError as error:
-        raise ScenarioError(f"{where}: {error}") from error
-    if not scenario.options.interruption_model and any(
-        step.do == "verdict" for step in scenario.steps
-    ):
-        raise ScenarioError(
-            f"{where}: options.interruption_model: expected true, there is a `verdict` in the steps"
+            f"{path}: expected [[steps]] or a `base` to take them from, found neither"
         )
     return scenario
 
 
-def to_document(scenario: Scenario) -> dict[str, Any]:
-    """The document that describes the scenario whole; `from_document` reads it back the same."""
-    document = {
-        field.name: getattr(scenario, field.name)
-        for field in fields(scenario)
-        if field.name in _SCENARIO
-    }
-    document["needs"] = sorted(scenario.needs)
-    document["expect"] = list(scenario.expect)
-    document["options"] = _without_none(asdict(scenario.options))
-    document["call"] = asdict(scenario.axes)
-    if scenario.realtime is not None:
-        document["realtime"] = {
-            **asdict(scenario.realtime),
-            "messages": list(scenario.realtime.messages),
+def _whole(document: Mapping[str, Any], name: str, bases: Mapping[str, Scenario]) -> dict[str, Any]:
+    """A document that was checked, with all that is left out in it."""
+    given = {**document}
+    base = given.pop("base", None)
+    if base is None:
+        start: dict[str, Any] = {
+            "summary": "a scenario of your own",
+            "healthy": "what its author expects",
+            "needs": [],
+            "steps": [],
+            "options": {},
+            "call": {},
         }
-    document["steps"] = [_without_none(asdict(step)) for step in scenario.steps]
-    return document
-
-
-def _without_none(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
-
-
-class _Reader:
-    """Reads the parts of a document, and says where it is wrong."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-
-    def fail(self, key: str, expected: str, found: Any) -> ScenarioError:
-        return ScenarioError(f"{self._where}: {key}: expected {expected}, found {found!r}")
-
-    def known(self, values: Mapping[str, Any], keys: tuple[str, ...], prefix: str) -> None:
-        for key in values:
-            if key not in keys:
-                raise ScenarioError(
-                    f"{self._where}: {prefix}{key}: unknown key, expected one of {', '.join(keys)}"
-                )
-
-    def values(
-        self, values: Mapping[str, Any], checks: Mapping[str, _Check], prefix: str
-    ) -> dict[str, Any]:
-        self.known(values, tuple(checks), prefix)
-        for key, value in values.items():
-            holds, expected = checks[key]
-            if not holds(value):
-                raise self.fail(f"{prefix}{key}", expected, value)
-        return dict(values)
-
-    def table(self, document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-        table = document.get(key, {})
-        if not isinstance(table, Mapping):
-            raise self.fail(key, f"a table [{key}]", table)
-        return table
-
-    def base(self, document: Mapping[str, Any]) -> Scenario | None:
-        name = document.get("base")
-        if name is None:
-            return None
-        if not isinstance(name, str) or name not in CATALOGUE:
-            raise self.fail("base", f"one of {', '.join(CATALOGUE)}", name)
-        return CATALOGUE[name]
-
-    def needs(self, needs: Any) -> frozenset[Any]:
-        if not isinstance(needs, list) or not all(need in _FEATURES for need in needs):
-            raise self.fail("needs", f"a list of {', '.join(_FEATURES)}", needs)
-        return frozenset(needs)
-
-    def expect(self, expect: Any) -> tuple[str, ...]:
-        """Assertions as they stand: a call's process has no use for them and can't read them."""
-        if not isinstance(expect, list) or not all(_text(assertion) for assertion in expect):
-            raise self.fail("expect", 'a list of assertions such as "verdict < clear"', expect)
-        return tuple(expect)
-
-    def realtime(
-        self, document: Mapping[str, Any], base: RealtimeOptions | None
-    ) -> RealtimeOptions:
-        given = self.values(self.table(document, "realtime"), _REALTIME, "realtime.")
-        if "messages" in given:
-            given["messages"] = tuple(given["messages"])
-        try:
-            return replace(base or RealtimeOptions(), **given)
-        except ScenarioError as error:
-            raise ScenarioError(f"{self._where}: realtime.{error}") from error
-
-    def steps(self, steps: Any) -> tuple[Step, ...]:
-        if not isinstance(steps, list) or not steps:
-            raise self.fail("steps", "[[steps]], one or more", steps)
-        return tuple(self.step(number, step) for number, step in enumerate(steps, 1))
-
-    def step(self, number: int, step: Any) -> Step:
-        key = f"steps[{number}]"
-        if not isinstance(step, Mapping):
-            raise self.fail(key, "a table with `do`", step)
-        values = self.values(step, _STEP, f"{key}.")
-        if values.get("do") not in STEPS:
-            raise self.fail(f"{key}.do", f"one of {', '.join(STEPS)}", values.get("do"))
-        if values["do"] in STEPS_WITH_MS and "ms" not in values:
-            raise ScenarioError(
-                f"{self._where}: {key}.ms: expected milliseconds for `{values['do']}`"
-            )
-        return Step(**values)
+    elif base in bases:
+        start = to_document(bases[base])
+    else:
+        raise ScenarioError(f"base: expected one of {', '.join(bases)}, found {base!r}")
+    for key in _TABLES.keys() & given.keys():
+        given[key] = {**start.get(key, {}), **given[key]}
+    if "steps" in given:
+        given["steps"] = [
+            {"do": step} if isinstance(step, str) else {"do": None, **step}
+            for step in given["steps"]
+        ]
+    # What holds for the base says nothing about a call that was changed.
+    return {**start, "name": name, "expect": [], **given}

@@ -17,8 +17,8 @@ from livekit import rtc
 from livekit.agents import Agent, AgentTask, llm, utils, vad
 
 from probe.scenarios import releases
-from probe.scenarios.catalogue import RealtimeOptions
 from probe.scenarios.models import Activity
+from probe.scenarios.scenario import RealtimeOptions
 from probe.scenarios.voice import Reply, Voice
 
 _HELD: Final = ("message", "function_call", "function_call_output")

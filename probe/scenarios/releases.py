@@ -15,13 +15,8 @@ from importlib import metadata
 from typing import Any, Final, TypeVar
 
 from probe.errors import ScenarioError
-from probe.scenarios.catalogue import (
-    BEFORE_FIRST_FRAME,
-    SOURCE_RATE_HZ,
-    Feature,
-    Scenario,
-    SessionOptions,
-)
+from probe.scenarios.axes import BEFORE_FIRST_FRAME, SOURCE_RATE_HZ
+from probe.scenarios.scenario import Feature, Scenario, SessionOptions
 
 T = TypeVar("T")
 

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import probe
 from probe.errors import ProbeError, ScenarioError
-from probe.scenarios.catalogue import Scenario
-from probe.scenarios.files import from_document, to_document
+from probe.scenarios.document import from_document, to_document
 from probe.scenarios.releases import require_livekit
+from probe.scenarios.scenario import Scenario
 
 if TYPE_CHECKING:
-    from probe.scenarios.call import ModelFactory
     from probe.scenarios.sinks import Driver, SinkFactory
+    from probe.scenarios.stage import ModelFactory
 
 START_LIMIT_S: Final = 60.0
 """What a call may take beside its audio: starting Python, waiting for steps, closing down."""
@@ -88,7 +88,7 @@ async def run_call(
     from probe.scenarios.sinks import named
 
     made: dict[str, Any] = {"sink": sink, "driver": driver, "model": model}
-    header = _header(scenario)
+    header = scenario.header
     for name, maker in made.items():
         if isinstance(maker, str):
             made[name] = named(maker, name)
@@ -110,21 +110,6 @@ async def run_call(
     return recording.path
 
 
-def _header(scenario: Scenario) -> dict[str, Any]:
-    axes = scenario.axes
-    return {
-        "scenario": scenario.name,
-        "pacing": axes.pacing,
-        "frame_ms": axes.frame_ms,
-        "rate_hz": axes.rate_hz,
-        "reply_ms": axes.reply_ms,
-        "at": axes.at,
-        "reply": axes.reply,
-        "channels": axes.channels,
-        "close_ms": axes.close_ms,
-    }
-
-
 def _name_of(maker: Any) -> str:
     return f"{getattr(maker, '__module__', '?')}:{getattr(maker, '__qualname__', repr(maker))}"
 
@@ -133,8 +118,7 @@ def limit_s(scenario: Scenario) -> float:
     """After how many seconds a call of this scenario is taken for hung."""
     axes = scenario.axes
     waits_ms = sum(step.ms or 0 for step in scenario.script)
-    speed = 1.0 if scenario.realtime is None else min(scenario.realtime.speed, 1.0)
-    replies_ms = (scenario.replies + 1) * (axes.reply_ms / speed + axes.close_ms)
+    replies_ms = (scenario.replies + 1) * (scenario.reply_takes_ms + axes.close_ms)
     timeout_s = scenario.options.false_interruption_timeout_s or 0.0
     return START_LIMIT_S + timeout_s + (replies_ms + waits_ms) / 1000
 
@@ -341,7 +325,7 @@ def serve(specification: dict[str, Any]) -> None:
 
     try:
         require_livekit()
-        scenario = from_document(specification["scenario"], where="specification")
+        scenario = from_document(specification["scenario"])
         with _logged_beside_the_trace() as log_into:
 
             def started(path: Path) -> None:

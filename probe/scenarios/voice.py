@@ -14,12 +14,8 @@ from livekit import rtc
 from livekit.agents import Agent, function_tool
 
 from probe.scenarios.audio import PERIOD, frame_bounds, known_samples
-from probe.scenarios.catalogue import (
-    AFTER_LAST_FRAME,
-    BEFORE_FIRST_FRAME,
-    CONTROL_MS,
-    Scenario,
-)
+from probe.scenarios.axes import AFTER_LAST_FRAME, BEFORE_FIRST_FRAME, CONTROL_MS
+from probe.scenarios.scenario import Scenario
 from probe.scenarios.sinks import Signals
 
 _RIGHT: Final = 1000 * PERIOD

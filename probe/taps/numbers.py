@@ -18,17 +18,27 @@ class Numbers:
         self._known: dict[int, tuple[Any, int]] = {}
         self._last = 0
 
+    def __len__(self) -> int:
+        """How many there were so far."""
+        return self._last
+
+    def __contains__(self, thing: Any) -> bool:
+        return self._number(thing) is not None
+
     def of(self, thing: Any) -> int:
         """The number of ``thing``; the next free one where it is new."""
-        entry = self._known.get(id(thing))
-        if entry is not None:
-            kept, number = entry
-            if (kept() if isinstance(kept, weakref.ref) else kept) is thing:
-                return number
-        try:
-            kept = weakref.ref(thing)
-        except TypeError:
-            kept = thing
-        self._last += 1
-        self._known[id(thing)] = (kept, self._last)
-        return self._last
+        number = self._number(thing)
+        if number is None:
+            try:
+                kept = weakref.ref(thing)
+            except TypeError:
+                kept = thing
+            number = self._last = self._last + 1
+            self._known[id(thing)] = (kept, number)
+        return number
+
+    def _number(self, thing: Any) -> int | None:
+        kept, number = self._known.get(id(thing), (None, None))
+        if isinstance(kept, weakref.ref):
+            kept = kept()
+        return number if kept is thing else None

@@ -1,55 +1,37 @@
-"""The tap on the session: speeches, states, verdicts, commits, transcripts by their length.
+"""The tap on the session: speeches, states, verdicts, transcripts by their length, and its end.
 
-It listens to the session's own events and, for what no event says, puts a replacement for
-`interrupt` on each speech handle while that speech lives. Stamps are taken when the deciding call
-or event is seen, before it takes effect.
+It listens to the session's own events and, for what no event says, puts replacements on each
+speech handle while that speech lives, and on the call that closes the session. Stamps are taken
+when the deciding call or event is seen, before it takes effect.
 """
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import Callable
 from time import monotonic_ns
-from typing import Any, Protocol
+from typing import Any
 
 from probe import compat
-from probe.taps.patches import InstancePatch
+from probe.taps.caller import CallerTap
+from probe.taps.calls import Put
+from probe.taps.guard import Fault, Guard
+from probe.taps.numbers import Numbers
+from probe.taps.patches import Patches
+from probe.taps.speech import SpeechListener, SpeechTap
 from probe.trace.events import (
-    CallEnd,
     FalseInterruption,
-    InterruptCalled,
+    HandedOver,
     ItemCommitted,
     OptionsChanged,
     OverlapJudged,
-    SpeechCommitted,
+    SessionClosed,
     SpeechCreated,
-    SpeechDone,
     StateChanged,
     TranscriptReceived,
 )
 
-__all__ = ["SessionTap", "SpeechListener"]
-
-Put = Callable[[Any], None]
-Fault = Callable[[str, str], None]
-
-
-def _nothing() -> None:
-    return None
-
-
-class SpeechListener(Protocol):
-    """Another tap that has to know what becomes of speeches, at the moment it happens."""
-
-    def speech_created(self, speech: str) -> None:
-        """The session made a speech."""
-
-    def speech_committed(self, speech: str, at_ns: int) -> None:
-        """A speech became interrupted at ``at_ns``; its event is written next."""
-
-    def speech_done(self, speech: str, at_ns: int) -> None:
-        """A speech is done; its event was written."""
+__all__ = ["SessionTap"]
 
 
 class SessionTap:
@@ -61,22 +43,27 @@ class SessionTap:
         put: Put,
         fault: Fault,
         *,
-        on_event: Callable[[], None] = _nothing,
-        on_close: Callable[[], None] = _nothing,
-        listener: SpeechListener | None = None,
+        on_event: Callable[[], None],
+        on_close: Callable[[], None],
+        listener: SpeechListener,
     ) -> None:
         """``on_event`` is called at every event, on the session's loop, outside any capture;
         ``on_close`` when the session has closed; ``listener`` hears of speeches."""
         self._session = session
         self._speaking = compat.speaking(session)
         self._put = put
-        self._fault = fault
+        self._guard = Guard(fault)
         self._on_event = on_event
         self._on_close = on_close
         self._listener = listener
         self._listeners: list[tuple[str, Callable[[Any], None]]] = []
-        self._watches: dict[int, _Watch] = {}
+        self._speeches: dict[int, SpeechTap] = {}
         self._options: dict[str, Any] = {}
+        self._caller = CallerTap(session, put, self._guard)
+        self._agents = Numbers()
+        self._agent: Any = None
+        self._closing: Patches | None = None
+        self._closed = False
 
     def install(self) -> None:
         """Start listening; speeches that already run are taken along."""
@@ -88,26 +75,49 @@ class SessionTap:
             ("agent_false_interruption", self._false_interruption),
             ("overlapping_speech", self._overlap),
             ("conversation_item_added", self._item_added),
-            ("close", self._closed),
+            ("close", self._has_closed),
         ):
-            listener = self._guarded(name, handler)
+            listener = self._hearing(name, handler)
             self._session.on(name, listener)
             self._listeners.append((name, listener))
+        name = compat.CLOSING_CALL
+        close = getattr(self._session, name, None)
+        if close is not None:
+            self._closing = Patches(self._session, {name: self._seeing_it_close(close)})
         for handle in compat.running_speeches(self._session):
             self._watch(handle)
-        self.look_at_options()
+        self.look()
+        self._look_at_options()
 
     def remove(self) -> None:
-        """Stop listening and give every speech its own methods back; from any thread."""
+        """Stop listening and give everything its own methods back; from any thread."""
         for name, listener in self._listeners:
             self._session.off(name, listener)
         self._listeners = []
-        for watch in list(self._watches.values()):
-            watch.remove()
-        self._watches.clear()
+        if self._closing is not None:
+            self._closing.undo()
+        for speech in list(self._speeches.values()):
+            speech.remove()
+        self._speeches.clear()
+        self._caller.remove()
+        self._agent = None
 
-    def look_at_options(self) -> None:
-        """Write the interruption options if they are not what was written last."""
+    def look(self) -> None:
+        """See what changed that no event tells of on every release; a hundred times a second."""
+        self._guard.attempt("caller", self._caller.look)
+        self._guard.attempt("agent", self._look_at_agent, monotonic_ns())
+
+    def _look_at_agent(self, at_ns: int) -> None:
+        agent = compat.current_agent(self._session)
+        if agent is None or agent is self._agent:
+            return
+        before, self._agent = self._agent, agent
+        old = None if before is None else self._agents.of(before)
+        new = self._agents.of(agent)
+        if old is not None:
+            self._put(HandedOver(at_ns, old, new))
+
+    def _look_at_options(self) -> None:
         if not compat.started(self._session):
             return
         options = compat.interruption_options(self._session)
@@ -115,20 +125,41 @@ class SessionTap:
             self._options = options
             self._put(OptionsChanged(monotonic_ns(), dict(options)))
 
-    def _guarded(self, name: str, handler: Callable[[Any, int], None]) -> Callable[[Any], None]:
+    def _hearing(self, name: str, handler: Callable[[Any, int], None]) -> Callable[[Any], None]:
+        attempt = self._guard.attempt
+
         def heard(event: Any = None) -> None:
             at_ns = monotonic_ns()
-            try:
-                handler(event, at_ns)
-            except Exception as error:
-                self._fault("tap_raised", f"{name}: {type(error).__name__}")
-            try:
-                self.look_at_options()
-                self._on_event()
-            except Exception as error:
-                self._fault("tap_raised", f"{name}: {type(error).__name__}")
+            attempt(name, self._look_at_agent, at_ns)
+            attempt(name, handler, event, at_ns)
+            attempt(name, self._look_at_options)
+            attempt(name, self._on_event)
 
         return heard
+
+    # -- its end --
+
+    def _seeing_it_close(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def close(*args: Any, **kwargs: Any) -> Any:
+            self._guard.attempt("close", self._closes, kwargs.get("reason"), monotonic_ns())
+            return original(*args, **kwargs)
+
+        return close
+
+    def _closes(self, reason: Any, at_ns: int) -> None:
+        # a session that does not run is not closed by the call
+        if compat.started(self._session):
+            self._tell_close(reason, at_ns)
+
+    def _tell_close(self, reason: Any, at_ns: int) -> None:
+        if not self._closed:
+            self._closed = True
+            self._put(SessionClosed(at_ns, str(getattr(reason, "value", reason) or "")))
+
+    def _has_closed(self, event: Any, at_ns: int) -> None:
+        self._tell_close(getattr(event, "reason", None), at_ns)
+        self._on_close()
 
     # -- speeches --
 
@@ -144,20 +175,24 @@ class SessionTap:
             )
         )
         self._watch(handle)
-        if self._listener is not None:
-            self._listener.speech_created(handle.id)
+        self._listener.speech_created(handle.id)
 
     def _watch(self, handle: Any) -> None:
-        if id(handle) in self._watches:
-            return
-        watch = _Watch(handle, self._put, self._fault, self._forget, self._listener)
-        self._watches[id(handle)] = watch
-        watch.install()
+        if id(handle) not in self._speeches:
+            speech = self._speeches[id(handle)] = SpeechTap(
+                handle,
+                self._put,
+                self._guard,
+                self._listener,
+                stopping=self._look_at_agent,
+                over=self._let_go,
+            )
+            speech.install()
 
-    def _forget(self, handle: Any) -> None:
-        watch = self._watches.pop(id(handle), None)
-        if watch is not None:
-            watch.remove()
+    def _let_go(self, handle: Any) -> None:
+        speech = self._speeches.pop(id(handle), None)
+        if speech is not None:
+            speech.remove()
 
     # -- states and verdicts --
 
@@ -206,136 +241,7 @@ class SessionTap:
             )
         )
 
-    def _closed(self, event: Any, at_ns: int) -> None:
-        self._on_close()
-
 
 def _stamp(event: Any) -> float | None:
     stamp = getattr(event, "created_at", None)
     return float(stamp) if isinstance(stamp, (int, float)) else None
-
-
-class _Watch:
-    """One speech: who asks it to stop, when it becomes interrupted, when it is done."""
-
-    def __init__(
-        self,
-        handle: Any,
-        put: Put,
-        fault: Fault,
-        forget: Callable[[Any], None],
-        listener: SpeechListener | None,
-    ) -> None:
-        self._handle = handle
-        self._put = put
-        self._fault = fault
-        self._forget = forget
-        self._listener = listener
-        self._patches: list[InstancePatch] = []
-        self._removed = False
-        self._committed = False
-
-    def install(self) -> None:
-        handle = self._handle
-        self._committed = bool(handle.interrupted)
-        self._patches.append(InstancePatch(handle, "interrupt", self._interrupting()))
-        # A prepared reply that is thrown away is cancelled without an interrupt.
-        if callable(getattr(handle, "_cancel", None)):
-            self._patches.append(InstancePatch(handle, "_cancel", self._cancelling()))
-        future = compat.commit_future(handle)
-        if future is not None and not future.done():
-            future.add_done_callback(self._became_interrupted)
-        handle.add_done_callback(self._done)
-
-    def remove(self) -> None:
-        self._removed = True
-        for patch in self._patches:
-            patch.undo()
-        self._patches = []
-        future = compat.commit_future(self._handle)
-        if future is not None:
-            future.remove_done_callback(self._became_interrupted)
-        self._handle.remove_done_callback(self._done)
-
-    def _interrupting(self) -> Callable[..., Any]:
-        original = self._handle.interrupt
-
-        @functools.wraps(original)
-        def interrupt(*args: Any, **kwargs: Any) -> Any:
-            at_ns = monotonic_ns()
-            asked = self._asked(kwargs)
-            try:
-                result = original(*args, **kwargs)
-            except BaseException:
-                self._record_interrupt(at_ns, asked, "raised")
-                raise
-            self._record_interrupt(at_ns, asked, "returned")
-            return result
-
-        return interrupt
-
-    def _asked(self, kwargs: dict[str, Any]) -> tuple[Any] | None:
-        try:
-            if self._removed or self._handle.interrupted or self._handle.done():
-                # nothing is left to stop: not a verdict
-                return None
-            return (compat.interrupted_by(kwargs, depth=3),)
-        except Exception as error:
-            self._fault("tap_raised", f"interrupt: {type(error).__name__}")
-            return (None,)
-
-    def _record_interrupt(self, at_ns: int, asked: tuple[Any] | None, end: CallEnd) -> None:
-        if asked is None:
-            return
-        try:
-            self._put(InterruptCalled(at_ns, self._handle.id, asked[0], end))
-            if self._handle.interrupted:
-                self._commit(at_ns)
-        except Exception as error:
-            self._fault("tap_raised", f"interrupt: {type(error).__name__}")
-
-    def _cancelling(self) -> Callable[..., Any]:
-        original = self._handle._cancel
-
-        @functools.wraps(original)
-        def cancel(*args: Any, **kwargs: Any) -> Any:
-            at_ns = monotonic_ns()
-            result = original(*args, **kwargs)
-            try:
-                if self._handle.interrupted:
-                    self._commit(at_ns)
-            except Exception as error:
-                self._fault("tap_raised", f"cancel: {type(error).__name__}")
-            return result
-
-        return cancel
-
-    def _became_interrupted(self, future: asyncio.Future[Any]) -> None:
-        # Only reached first where something sets the future itself; the stamp is then late by
-        # one turn of the loop.
-        if not future.cancelled():
-            self._commit(monotonic_ns())
-
-    def _commit(self, at_ns: int) -> None:
-        if self._committed or self._removed:
-            return
-        self._committed = True
-        if self._listener is not None:
-            self._listener.speech_committed(self._handle.id, at_ns)
-        self._put(SpeechCommitted(at_ns, self._handle.id))
-
-    def _done(self, handle: Any = None) -> None:
-        at_ns = monotonic_ns()
-        try:
-            if self._removed:
-                return
-            interrupted = bool(self._handle.interrupted)
-            if interrupted:
-                self._commit(at_ns)
-            self._put(SpeechDone(at_ns, self._handle.id, interrupted))
-            if self._listener is not None:
-                self._listener.speech_done(self._handle.id, at_ns)
-            # not now: older releases are iterating over their callbacks
-            asyncio.get_running_loop().call_soon(self._forget, self._handle)
-        except Exception as error:
-            self._fault("tap_raised", f"speech done: {type(error).__name__}")

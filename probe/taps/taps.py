@@ -14,7 +14,7 @@ from probe.taps.heartbeat import Heartbeat
 from probe.taps.numbers import Numbers
 from probe.taps.output import OutputTap
 from probe.taps.queues import QUEUE_SIZES
-from probe.taps.realtime import RealtimeTap
+from probe.taps.realtime.tap import RealtimeTap
 from probe.taps.session import SessionTap
 from probe.taps.sources import SourceTaps
 
@@ -95,6 +95,7 @@ class Taps:
 
     def _beat(self) -> None:
         self._look_for_room()
+        self._session_tap.look()
         self._realtime.beat()
 
     def _look_for_room(self) -> None:

@@ -18,16 +18,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
-from probe.scenarios.catalogue import (
-    BEFORE_FIRST_FRAME,
-    CATALOGUE,
-    Axes,
-    RealtimeOptions,
-    Scenario,
-    Step,
-    StepName,
-)
+from probe.scenarios.axes import BEFORE_FIRST_FRAME, Axes
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import run_in_child
+from probe.scenarios.scenario import RealtimeOptions, Scenario
+from probe.scenarios.script import Step, steps
 
 __all__ = ["DEFECTS", "REFERENCE", "Provocation"]
 
@@ -92,10 +87,6 @@ def _call(name: str, **axes: Any) -> Scenario:
     return scenario.with_axes(replace(scenario.axes, **axes))
 
 
-def _steps(*steps: Step | StepName) -> tuple[Step, ...]:
-    return tuple(step if isinstance(step, Step) else Step(step) for step in steps)
-
-
 _UNINTERRUPTED: Final = _call("uninterrupted", reply_ms=795, at=0)
 _CUT: Final = _call("barge-in-cut", reply_ms=995, at=300)
 _PAUSED: Final = _call("barge-in-activity", reply_ms=1495, at=300)
@@ -112,7 +103,7 @@ def _spoken_over(name: str, *before_hush: Step, **options: Any) -> Scenario:
         healthy="outcome ignored",
         options=replace(_OPTIONS, **options),
         axes=Axes(reply_ms=1995, at=200),
-        steps=_steps(
+        steps=steps(
             "land",
             Step("speak", ms=200),
             Step("wait", ms=1100),
@@ -129,7 +120,7 @@ _TTS_STALL: Final = replace(
     name="tts-stall",
     summary="the TTS stalls in the middle of a reply",
     healthy="a silence in the middle, starved",
-    steps=_steps("land", Step("wait", ms=1500), "await-end"),
+    steps=steps("land", Step("wait", ms=1500), "await-end"),
 )
 _OVER_CALLER: Final = replace(
     CATALOGUE["reply-over-caller"],
@@ -139,7 +130,7 @@ _BLOCKED: Final = replace(
     _PAUSED,
     name="blocked",
     summary="like barge-in-activity, with the session's loop blocked while the reply is paused",
-    steps=_steps(
+    steps=steps(
         "land", Step("speak", ms=600), "await-paused", Step("block", ms=300), "hush",
         Step("wait", ms=60), "transcript", "await-end",
     ),
@@ -149,7 +140,7 @@ _BURST: Final = replace(
     name="resume-burst",
     summary="a reply that was paused and resumed is interrupted by code right after",
     axes=replace(_RESUMED.axes, reply_ms=1995),
-    steps=_steps(
+    steps=steps(
         "land", Step("speak", ms=600), "await-paused", Step("wait", ms=60), "hush",
         "await-resumed", Step("wait", ms=200), "interrupt", "await-end",
     ),

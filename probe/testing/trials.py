@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from probe.scenarios.catalogue import CATALOGUE, Scenario
+from probe.scenarios.catalogue import CATALOGUE
 from probe.scenarios.runner import run_in_child
+from probe.scenarios.scenario import Scenario
 from probe.testing.defects import REFERENCE
 
 if TYPE_CHECKING:

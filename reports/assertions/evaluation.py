@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Final
 
+from reports.account.boundary import FOREVER
 from reports.assertions.language import (
     Absence,
     Assertion,
@@ -28,6 +28,7 @@ from reports.assertions.vocabulary import (
     audio_after,
 )
 from reports.results import Analysis, BargeIn
+from reports.units import ns_text
 
 __all__ = ["Check", "MarkedMoment", "Result", "check"]
 
@@ -47,7 +48,7 @@ class MarkedMoment:
     """A moment around a barge-in, with the names the assertion has for it."""
 
     event: str
-    from_zero_ms: float
+    from_zero_ns: int
     names: tuple[str, ...]
 
 
@@ -138,7 +139,7 @@ class _Judgement:
     holds: bool | None
     reason: str
     names: tuple[Name, ...] = ()
-    extra: tuple[tuple[float, str, str], ...] = ()
+    extra: tuple[tuple[int, str, str], ...] = ()
     """Moments that the story does not tell: when, what, and the assertion's name for it."""
 
 
@@ -205,17 +206,17 @@ def _judge_pair(
 
 def _read(analysis: Analysis, barge_in: BargeIn | None, sum_: Sum) -> Reading:
     """What a sum comes to."""
-    total = Reading(us=0)
+    total = Reading(ns=0)
     for sign, term in sum_.terms:
         reading = _number(term) if isinstance(term, Number) else term.read(analysis, barge_in)
         if reading.absent or len(sum_.terms) == 1:
             return reading
-        assert total.us is not None
-        assert reading.us is not None
+        assert total.ns is not None
+        assert reading.ns is not None
         total = replace(
             total,
-            us=total.us + sign * reading.us,
-            tolerance_us=total.tolerance_us + reading.tolerance_us,
+            ns=total.ns + sign * reading.ns,
+            tolerance_ns=total.tolerance_ns + reading.tolerance_ns,
             bound=_bounds(total.bound, sign * reading.bound),
         )
     return total
@@ -225,9 +226,9 @@ def _number(number: Number) -> Reading:
     # Rounded to what times are given in. Zero is zero in whatever it is held against.
     value = round(number.value)
     if number.value == 0:
-        return Reading(us=0, samples=0, number=0)
-    if number.unit == "us":
-        return Reading(us=value)
+        return Reading(ns=0, samples=0, number=0)
+    if number.unit == "ns":
+        return Reading(ns=value)
     return Reading(samples=value) if number.unit == "samples" else Reading(number=value)
 
 
@@ -243,14 +244,14 @@ def _difference(one: Reading, other: Reading, left: Sum, right: Sum) -> tuple[in
     bound = _bounds(one.bound, -other.bound)
     if one.number is not None and other.number is not None and "count" in (left.type, right.type):
         return one.number - other.number, 0, bound
-    in_samples = any(s.literal is not None and s.literal.unit != "us" for s in (left, right))
-    in_samples = in_samples or one.us is None or other.us is None
+    in_samples = any(s.literal is not None and s.literal.unit != "ns" for s in (left, right))
+    in_samples = in_samples or one.ns is None or other.ns is None
     if in_samples and one.samples is not None and other.samples is not None:
         tolerance = one.tolerance_samples + other.tolerance_samples
         return one.samples - other.samples, tolerance, bound
-    if one.us is None or other.us is None:
+    if one.ns is None or other.ns is None:
         return None
-    return one.us - other.us, one.tolerance_us + other.tolerance_us, bound
+    return one.ns - other.ns, one.tolerance_ns + other.tolerance_ns, bound
 
 
 def _compared(difference: int, compare: Compare) -> bool:
@@ -284,7 +285,7 @@ def _within(difference: int, compare: Compare, tolerance: int) -> bool:
 
 
 def _resolution(one: Reading, other: Reading) -> str:
-    return f"{_ms_text(one.tolerance_us + other.tolerance_us)}"
+    return f"{_ms_text(one.tolerance_ns + other.tolerance_ns)}"
 
 
 # --- Absences ------------------------------------------------------------------------------------
@@ -292,12 +293,12 @@ def _resolution(one: Reading, other: Reading) -> str:
 
 def _trace_without(analysis: Analysis, absence: Absence) -> Check:
     """``no MARK`` or ``no INSTANT``, of the whole trace."""
-    found: list[tuple[float, int | None, BargeIn | None]] = []
+    found: list[tuple[int, int | None, BargeIn | None]] = []
     if absence.event in MARKS:
         if "captured" not in analysis.trace.boundaries:
             return Check(None, None, None, "the marks of the sink were not seen", None, ())
         found = [
-            (mark.at_ms, s.index, None)
+            (mark.at_ns, s.index, None)
             for s in analysis.segments
             for mark in s.order
             if mark.mark == absence.event
@@ -305,8 +306,8 @@ def _trace_without(analysis: Analysis, absence: Absence) -> Check:
     else:
         for barge_in in analysis.barge_ins:
             reading = NAMES[absence.event].read(analysis, barge_in)
-            if reading.us is not None:
-                found.append((reading.us / 1000, barge_in.segment, barge_in))
+            if reading.ns is not None:
+                found.append((reading.ns, barge_in.segment, barge_in))
             elif reading.unknown and analysis.trace.complete:
                 return Check(None, None, None, reading.unknown, None, ())
     if not found:
@@ -314,9 +315,9 @@ def _trace_without(analysis: Analysis, absence: Absence) -> Check:
             reason = f"no {absence.event} came, but the trace is incomplete"
             return Check(None, None, None, reason, None, ())
         return Check(None, None, True, f"no {absence.event} came", None, ())
-    at_ms, segment, _ = found[0]
+    at_ns, segment, _ = found[0]
     more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-    reason = f"{absence.event} came at {at_ms:.1f} ms into the trace, in segment {segment}{more}"
+    reason = f"{absence.event} came at {ns_text(at_ns)} into the trace, in segment {segment}{more}"
     return Check(None, segment, False, reason, None, ())
 
 
@@ -365,15 +366,15 @@ def _judge_audio(
         if reading.bound:
             return _Judgement(None, f"{reason}, but the trace is incomplete", (instant,))
         return _Judgement(True, reason)
-    length = "" if reading.us is None else f"{_ms_text(reading.us)} "
+    length = "" if reading.ns is None else f"{_ms_text(reading.ns)} "
     reason = f"{length}({reading.samples} samples) {boundary} after {instant.name}".lstrip()
     extra = []
     if leak is not None and leak.spans:
-        extra.append((leak.spans[0].start_ms, f"first of it {boundary}", absence.event))
-        if boundary == "sent" and barge_in.last_sent_ms is not None:
-            extra.append((barge_in.last_sent_ms, LAST_SENT, absence.event))
+        extra.append((leak.spans[0].start_ns, f"first of it {boundary}", absence.event))
+        if boundary == "sent" and barge_in.last_sent_ns is not None:
+            extra.append((barge_in.last_sent_ns, LAST_SENT, absence.event))
     if reading.samples <= reading.tolerance_samples:
-        reason += f", which is within the resolution of {_ms_text(reading.tolerance_us)}"
+        reason += f", which is within the resolution of {_ms_text(reading.tolerance_ns)}"
         return _Judgement(True, reason)
     return _Judgement(False, reason, (instant,), tuple(extra))
 
@@ -386,21 +387,21 @@ def _judge_marks(
         return _Judgement(None, "the marks of the sink were not seen")
     begin, end = _window(analysis, barge_in)
     marks = [
-        mark.at_ms
+        mark.at_ns
         for segment in analysis.segments
         if segment.speech_id == barge_in.speech_id
         for mark in segment.order
-        if mark.mark == absence.event and begin <= mark.at_ms < end
+        if mark.mark == absence.event and begin <= mark.at_ns < end
     ]
     names: tuple[Name, ...] = ()
     if instant is not None:
-        at_us = instant.read(analysis, barge_in).us
-        assert at_us is not None
+        at_ns = instant.read(analysis, barge_in).ns
+        assert at_ns is not None
         names = (instant,)
         if absence.side == "after":
-            marks = [at_ms for at_ms in marks if round(at_ms * 1000) > at_us]
+            marks = [mark_ns for mark_ns in marks if mark_ns > at_ns]
         else:
-            marks = [at_ms for at_ms in marks if round(at_ms * 1000) < at_us]
+            marks = [mark_ns for mark_ns in marks if mark_ns < at_ns]
     where = "" if instant is None else f" {absence.side} {instant.name}"
     if not marks:
         if not analysis.trace.complete:
@@ -408,30 +409,30 @@ def _judge_marks(
             return _Judgement(None, reason, names)
         return _Judgement(True, f"no {absence.event} came{where}")
     reason = f"{absence.event} came{where}" + (f", {len(marks)} times" if len(marks) > 1 else "")
-    extra = tuple((at_ms, absence.event, absence.event) for at_ms in marks[:SHOWN_MARKS])
+    extra = tuple((at_ns, absence.event, absence.event) for at_ns in marks[:SHOWN_MARKS])
     return _Judgement(False, reason, names, extra)
 
 
-def _window(analysis: Analysis, barge_in: BargeIn) -> tuple[float, float]:
-    """From its beginning to the speech's next barge-in, in ms of the trace."""
+def _window(analysis: Analysis, barge_in: BargeIn) -> tuple[int, int]:
+    """From its beginning to the speech's next barge-in."""
     begin = _begins(barge_in)
     later = [
         _begins(other) for other in analysis.barge_ins if other.speech_id == barge_in.speech_id
     ]
-    return begin, min((at_ms for at_ms in later if at_ms > begin), default=float("inf"))
+    return begin, min((at_ns for at_ns in later if at_ns > begin), default=FOREVER)
 
 
-def _begins(barge_in: BargeIn) -> float:
-    known = (barge_in.onset_ms, barge_in.pause_ms, barge_in.verdict_ms, barge_in.commit_ms)
-    return min((at_ms for at_ms in known if at_ms is not None), default=0.0)
+def _begins(barge_in: BargeIn) -> int:
+    known = (barge_in.onset_ns, barge_in.pause_ns, barge_in.verdict_ns, barge_in.commit_ns)
+    return min((at_ns for at_ns in known if at_ns is not None), default=0)
 
 
 # --- What is shown -------------------------------------------------------------------------------
 
 
 def _figures(left: Sum, one: Reading, right: Sum, other: Reading) -> str:
-    if left.type == right.type == "instant" and one.us is not None and other.us is not None:
-        apart = other.us - one.us
+    if left.type == right.type == "instant" and one.ns is not None and other.ns is not None:
+        apart = other.ns - one.ns
         if not apart:
             return f"{right.text} is at the same time as {left.text}"
         side = "after" if apart > 0 else "before"
@@ -445,14 +446,13 @@ def _value(sum_: Sum, reading: Reading) -> str:
         return str(reading.number)
     if sum_.type == "amount":
         samples = f"{reading.samples} samples"
-        return samples if reading.us is None else f"{_ms_text(reading.us)} ({samples})"
-    return _ms_text(reading.us or 0)
+        return samples if reading.ns is None else f"{_ms_text(reading.ns)} ({samples})"
+    return _ms_text(reading.ns or 0)
 
 
-def _ms_text(us: int) -> str:
+def _ms_text(ns: int) -> str:
     """To a tenth, or as exact as it is where that would look like nothing."""
-    ms = Fraction(us, 1000)
-    return f"{float(ms):.1f} ms" if abs(us) >= 50 or not us else f"{float(ms):.3f} ms"
+    return ns_text(ns, 1 if abs(ns) >= 50_000 or not ns else 3)
 
 
 def _checked(
@@ -465,46 +465,44 @@ def _checked(
     moments: tuple[MarkedMoment, ...] = ()
     if judgement.holds is not True and zero is not None:
         moments = _moments(analysis, barge_in, judgement, zero)
-        if barge_in.stalled_ms and any(name.type == "instant" for name in judgement.names):
+        if barge_in.stalled_ns and any(name.type == "instant" for name in judgement.names):
             reason += (
-                f" (the session's loop stood still for {barge_in.stalled_ms:.1f} ms around it: "
+                f" (the session's loop stood still for {ns_text(barge_in.stalled_ns)} around it: "
                 "times of calls are late by up to that)"
             )
     return Check(number, barge_in.segment, judgement.holds, reason, zero, moments)
 
 
-def _at(barge_in: BargeIn, name: str) -> float | None:
-    at_ms: float | None = getattr(barge_in, f"{name}_ms")
-    return at_ms
+def _at(barge_in: BargeIn, name: str) -> int | None:
+    at_ns: int | None = getattr(barge_in, f"{name}_ns")
+    return at_ns
 
 
 def _moments(
     analysis: Analysis, barge_in: BargeIn, judgement: _Judgement, zero: str
 ) -> tuple[MarkedMoment, ...]:
     """The story from just before to just after what the assertion is about, its names put in."""
-    zero_us = round((_at(barge_in, zero) or 0.0) * 1000)
-    told = [
-        (round(m.at_ms * 1000), m.event, ["verdict"] if m.verdict else []) for m in barge_in.story
-    ]
+    zero_ns = _at(barge_in, zero) or 0
+    told = [(m.at_ns, m.event, ["verdict"] if m.verdict else []) for m in barge_in.story]
     missing = False
     for name in judgement.names:
         if name.type != "instant":
             continue
-        at_us = name.read(analysis, barge_in).us
-        if at_us is None:
+        named_ns = name.read(analysis, barge_in).ns
+        if named_ns is None:
             missing = True
         else:
-            _mark(told, at_us, name.name, _SAYS.get(name.name, name.meaning))
-    for at_ms, event, label in judgement.extra:
-        _mark(told, round(at_ms * 1000), label, event)
+            _mark(told, named_ns, name.name, _SAYS.get(name.name, name.meaning))
+    for at_ns, event, label in judgement.extra:
+        _mark(told, at_ns, label, event)
     told.sort(key=lambda moment: moment[0])
     about = {name.name for name in judgement.names} | {label for *_, label in judgement.extra}
     touched = [i for i, moment in enumerate(told) if about & set(moment[2])]
     if touched and not missing:
         told = told[max(touched[0] - 1, 0) : touched[-1] + 2]
     return tuple(
-        MarkedMoment(event, (at_us - zero_us) / 1000, tuple(n for n in names if n in about))
-        for at_us, event, names in told
+        MarkedMoment(event, at_ns - zero_ns, tuple(n for n in names if n in about))
+        for at_ns, event, names in told
     )
 
 
@@ -521,13 +519,13 @@ _TOLD: Final = {
 """How the story's line for an instant begins."""
 
 
-def _mark(told: list[tuple[int, str, list[str]]], at_us: int, name: str, event: str) -> None:
+def _mark(told: list[tuple[int, str, list[str]]], at_ns: int, name: str, event: str) -> None:
     """Write a name beside the story's moment it stands for; add the moment where it has none."""
     begins = event if event == LAST_SENT else _TOLD.get(name)
     if begins is not None:
-        for moment_us, text, names in told:
-            if moment_us == at_us and (text.startswith(begins) if begins else name in names):
+        for moment_ns, text, names in told:
+            if moment_ns == at_ns and (text.startswith(begins) if begins else name in names):
                 if name not in names:
                     names.append(name)
                 return
-    told.append((at_us, event, [name]))
+    told.append((at_ns, event, [name]))

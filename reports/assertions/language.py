@@ -74,7 +74,7 @@ class Number:
     """A literal. Without a unit it is a count, and zero is zero of anything."""
 
     value: Fraction
-    unit: Literal["us", "samples"] | None
+    unit: Literal["ns", "samples"] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +169,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<hash>#)"
 )
 _RULE: Final = re.compile(r"[a-z]+(?:-[a-z]+)+", re.ASCII)
-_UNITS: Final = {"ms": 1000, "s": 1_000_000}
+_UNITS: Final = {"ms": 1_000_000, "s": 1_000_000_000}
 _ALLOWED: Final = {
-    "ms, s or samples": ("us", "samples"),
-    "ms or s": ("us",),
+    "ms, s or samples": ("ns", "samples"),
+    "ms or s": ("ns",),
     "samples": ("samples",),
 }
 _ARTICLES: Final[dict[Type, str]] = {
@@ -448,7 +448,7 @@ class _Parser:
         token = self._take()
         value = Fraction(token.text)
         if self.token.kind == "name" and self.token.text in _UNITS:
-            return Number(value * _UNITS[self._take().text], "us"), "length"
+            return Number(value * _UNITS[self._take().text], "ns"), "length"
         if self._is("sample", "samples"):
             self._take()
             return Number(value, "samples"), "amount"

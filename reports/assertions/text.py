@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from reports.assertions.evaluation import Check, Result
+from reports.units import time_ms
 
 __all__ = ["SAID", "lines", "summary", "text"]
 
@@ -82,7 +83,7 @@ def _moments(check: Check, width: int) -> Iterator[str]:
     yield f"{'':14}ms from the {check.zero}:"
     for moment in check.moments:
         named = f"  <- {', '.join(moment.names)}" if moment.names else ""
-        head = f"{'':14}{round(moment.from_zero_ms, 1) + 0.0:>+10.1f}  "
+        head = f"{'':14}{round(time_ms(moment.from_zero_ns), 1) + 0.0:>+10.1f}  "
         room = width - len(head) - len(named)
         event = moment.event
         if len(event) > room:

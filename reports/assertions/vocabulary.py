@@ -17,10 +17,13 @@ from reports.results import (
     GenerationStop,
     Leak,
     LeakCause,
+    Length,
+    Measured,
     Outcome,
     Realtime,
     VerdictKind,
 )
+from reports.units import one_rate
 
 __all__ = [
     "AUDIO_EVENTS",
@@ -62,13 +65,13 @@ EVENTS: Final = (*AUDIO_EVENTS, *MARKS)
 class Reading:
     """What a name stands for in one trace or one barge-in; all integers."""
 
-    us: int | None = None
-    """Microseconds: of an instant since the trace began, of a length, of an amount."""
+    ns: int | None = None
+    """Nanoseconds: of an instant since the trace began, of a length, of an amount."""
     samples: int | None = None
     number: int | None = None
     word: str | None = None
     flag: bool | None = None
-    tolerance_us: int = 0
+    tolerance_ns: int = 0
     """How far it may be off, by the resolution of its boundary."""
     tolerance_samples: int = 0
     bound: int = 0
@@ -98,12 +101,8 @@ class Name:
     read: Reader
 
 
-def _us(ms: float) -> int:
-    return round(ms * 1000)
-
-
-def _resolution_us(analysis: Analysis, boundary: str) -> int:
-    return _us(analysis.trace.resolution_ms.get(boundary) or 0.0)
+def _resolution_ns(analysis: Analysis, boundary: str) -> int:
+    return analysis.trace.resolution_ns.get(boundary) or 0
 
 
 def _not_counted(analysis: Analysis, boundary: str) -> Reading:
@@ -138,27 +137,27 @@ def _instant(name: str) -> Reader:
         assert barge_in is not None
         if boundary is not None and boundary not in analysis.trace.boundaries:
             return _not_counted(analysis, boundary)
-        at_ms = _at(name, analysis, barge_in)
-        if at_ms is None:
+        at_ns = _at(name, analysis, barge_in)
+        if at_ns is None:
             return _never(analysis, f"{name} never came")
         late = name == "last_sent"
         return Reading(
-            us=_us(at_ms),
-            tolerance_us=_resolution_us(analysis, "sent") if late else 0,
+            ns=at_ns,
+            tolerance_ns=_resolution_ns(analysis, "sent") if late else 0,
             bound=1 if late and not analysis.trace.complete else 0,
         )
 
     return read
 
 
-def _at(name: str, analysis: Analysis, barge_in: BargeIn) -> float | None:
+def _at(name: str, analysis: Analysis, barge_in: BargeIn) -> int | None:
     mine = [s for s in analysis.segments if s.speech_id == barge_in.speech_id]
     if name == "started":
-        return min((s.started_ms for s in mine), default=None)
+        return min((s.started_ns for s in mine), default=None)
     if name == "finished":
-        return next((s.finished_ms for s in mine if s.index == barge_in.segment), None)
-    at_ms: float | None = getattr(barge_in, f"{name}_ms")
-    return at_ms
+        return next((s.finished_ns for s in mine if s.index == barge_in.segment), None)
+    at_ns: int | None = getattr(barge_in, f"{name}_ns")
+    return at_ns
 
 
 # --- Audio ---------------------------------------------------------------------------------------
@@ -207,20 +206,20 @@ def _from_an_instant(analysis: Analysis, audio: Leak | Amount | None, boundary: 
     """Audio counted from an instant on: exact, but for the samples around the instant."""
     if audio is None:
         return Reading(unknown=f"the trace can't tell how much of it was {boundary}")
-    exact = _amount(analysis, audio.samples, audio.ms)
-    resolution_us = _resolution_us(analysis, boundary)
-    if exact.absent or not audio.ms or not resolution_us:
+    exact = _amount(analysis, audio)
+    resolution_ns = _resolution_ns(analysis, boundary)
+    if exact.absent or not audio.samples or audio.rate_hz is None or not resolution_ns:
         return exact
-    samples = round(audio.samples * resolution_us / (audio.ms * 1000))
-    return replace(exact, tolerance_us=resolution_us, tolerance_samples=samples)
+    samples = round(audio.rate_hz * resolution_ns / 1e9)
+    return replace(exact, tolerance_ns=resolution_ns, tolerance_samples=samples)
 
 
-def _amount(analysis: Analysis, samples: int, ms: float | None) -> Reading:
+def _amount(analysis: Analysis, audio: Measured) -> Reading:
     if analysis.balanced is False:
         return Reading(unknown="the trace does not balance, so its amounts are no result")
     return Reading(
-        us=None if ms is None else _us(ms),
-        samples=samples,
+        ns=audio.ns,
+        samples=audio.samples,
         bound=0 if analysis.trace.complete else 1,
     )
 
@@ -230,12 +229,12 @@ def _cause(cause: str) -> Reader:
         assert barge_in is not None
         if "sent" not in analysis.trace.boundaries:
             return _not_counted(analysis, "sent")
-        if barge_in.verdict_ms is None:
+        if barge_in.verdict_ns is None:
             return _never(analysis, "verdict never came")
         if barge_in.causes is None:
             return Reading(unknown="the trace can't tell how much of it was sent")
         found = next((c for c in barge_in.causes if c.cause == cause), None)
-        audio = Leak(0, found.samples, found.ms, ()) if found else Leak(0, 0, 0.0, ())
+        audio = Leak(0, found.samples, found.rate_hz, ()) if found else Leak(0, 0, None, ())
         return _from_an_instant(analysis, audio, "sent")
 
     return read
@@ -246,7 +245,7 @@ def _remaining(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
     for boundary in BOUNDARIES:
         if boundary not in analysis.trace.boundaries:
             return _not_counted(analysis, boundary)
-    if barge_in.verdict_ms is None:
+    if barge_in.verdict_ns is None:
         return _never(analysis, "verdict never came")
     return _from_an_instant(analysis, barge_in.remaining, "sent")
 
@@ -258,8 +257,7 @@ def _swallowed(analysis: Analysis, _: BargeIn | None) -> Reading:
     rates = {
         g.rate_hz for s in analysis.segments if s.swallowed_samples for g in s.geometry["captured"]
     }
-    ms = 0.0 if not samples else samples * 1000 / rates.pop() if len(rates) == 1 else None
-    return _amount(analysis, samples, ms)
+    return _amount(analysis, Length(samples, one_rate(rates)))
 
 
 def _unaccounted(analysis: Analysis, _: BargeIn | None) -> Reading:
@@ -299,9 +297,9 @@ def _stop(of: Callable[[Analysis, GenerationStop], Reading]) -> Reader:
 
 
 def _cancel(analysis: Analysis, stop: GenerationStop) -> Reading:
-    if stop.cancel_ms is None:
+    if stop.cancel_ns is None:
         return _never(analysis, "cancel never came")
-    return Reading(us=_us(stop.cancel_ms))
+    return Reading(ns=stop.cancel_ns)
 
 
 def _generated_after(analysis: Analysis, stop: GenerationStop) -> Reading:
@@ -309,16 +307,16 @@ def _generated_after(analysis: Analysis, stop: GenerationStop) -> Reading:
     if sound is None:
         return Reading(unknown="the model's streams do not say what was generated")
     return Reading(
-        us=None if sound.ms is None else _us(sound.ms),
+        ns=sound.ns,
         samples=sound.samples,
         bound=0 if analysis.trace.complete else 1,
     )
 
 
 def _generating(_: Analysis, stop: GenerationStop) -> Reading:
-    if stop.generating_ms is None:
+    if stop.generating_ns is None:
         return Reading(unknown="the end of the response was not seen")
-    return Reading(us=_us(stop.generating_ms))
+    return Reading(ns=stop.generating_ns)
 
 
 def _same(_: Analysis, realtime: Realtime) -> Reading:
@@ -347,16 +345,16 @@ def _length(field: str) -> Reader:
         if field == "stop":
             if "sent" not in analysis.trace.boundaries:
                 return _not_counted(analysis, "sent")
-            if barge_in.verdict_ms is None:
+            if barge_in.verdict_ns is None:
                 return _never(analysis, "verdict never came")
-            if barge_in.stop_ms is None:
+            if barge_in.stop_ns is None:
                 return Reading(unknown="the trace can't tell how much of it was sent")
             return Reading(
-                us=_us(barge_in.stop_ms),
-                tolerance_us=_resolution_us(analysis, "sent"),
+                ns=barge_in.stop_ns,
+                tolerance_ns=_resolution_ns(analysis, "sent"),
                 bound=0 if analysis.trace.complete else 1,
             )
-        return Reading(us=_us(barge_in.stalled_ms))
+        return Reading(ns=barge_in.stalled_ns)
 
     return read
 

@@ -27,6 +27,7 @@ from reports.compare.runs import Runs, gather, why_set_apart
 from reports.compare.statistics import ALPHA, Interval
 from reports.findings import Settings
 from reports.results import Analysis, Severity
+from reports.units import time_ms
 
 __all__ = [
     "SCHEMA",
@@ -333,7 +334,7 @@ def _column(
         failed=dict(Counter(r.error for r in results if r.analysis is None).most_common()),
         runs=tuple(_run(a) for a in sound),
         resolution_ms={
-            boundary: _coarsest([a.trace.resolution_ms.get(boundary) for a in sound])
+            boundary: _coarsest([time_ms(a.trace.resolution_ns.get(boundary)) for a in sound])
             for boundary in ("pushed", "sent")
         },
     )

@@ -17,6 +17,7 @@ from typing import Final
 from reports.compare.comparison import Column, Comparison, RunFigures, Table
 from reports.findings import RULES, Gate, SettingError
 from reports.findings import parse as parse_gate
+from reports.units import NS_PER_MS
 
 __all__ = ["Judged", "NewGate", "parse"]
 
@@ -104,4 +105,7 @@ def parse(text: str) -> NewGate | Gate:
         # Told in the words of what was given, where nothing but the sign is another.
         raise SettingError(str(error).replace(f"{rule}>{value}", text)) from error
     assert limit.rule is not None
-    return NewGate(text, limit.rule, limit.above, limit.in_samples)
+    above = limit.above
+    if above is not None and not limit.in_samples and RULES[limit.rule].unit == "ms":
+        above /= NS_PER_MS
+    return NewGate(text, limit.rule, above, limit.in_samples)

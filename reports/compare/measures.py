@@ -6,12 +6,13 @@ them together (`reports.compare.statistics.runs_to_decide`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from reports.compare.runs import swallowed_ms
 from reports.results import Analysis, BargeIn, Leak
+from reports.units import time_ms
 
 __all__ = ["MEASURES", "Measure", "order_of"]
 
@@ -42,12 +43,12 @@ def order_of(analysis: Analysis) -> str:
 
 def _order(barge_in: BargeIn) -> str:
     instants = {
-        "pause": barge_in.pause_ms,
-        "verdict": barge_in.verdict_ms,
-        "commit": barge_in.commit_ms,
-        "clear": barge_in.clear_ms,
-        "source clear": barge_in.source_clear_ms,
-        "resume": barge_in.resume_ms,
+        "pause": barge_in.pause_ns,
+        "verdict": barge_in.verdict_ns,
+        "commit": barge_in.commit_ns,
+        "clear": barge_in.clear_ns,
+        "source clear": barge_in.source_clear_ns,
+        "resume": barge_in.resume_ns,
     }
     text = ""
     before = None
@@ -61,7 +62,7 @@ def _order(barge_in: BargeIn) -> str:
     return text or "no mark"
 
 
-def _of_barge_ins(analysis: Analysis, values: list[float | None]) -> float | None:
+def _of_barge_ins(analysis: Analysis, values: Sequence[float | None]) -> float | None:
     """One figure of a run from those of its barge-ins.
 
     Scripted calls of one kind hold equally many, so they are added up; of a call that nobody
@@ -78,7 +79,7 @@ def _leaks(analysis: Analysis, boundary: str) -> list[Leak | None]:
     return [
         (barge_in.leaked or {}).get(boundary)
         for barge_in in analysis.barge_ins
-        if barge_in.verdict_ms is not None
+        if barge_in.verdict_ns is not None
     ]
 
 
@@ -99,16 +100,17 @@ def _leaked_frames(boundary: str) -> Callable[[Analysis], float | None]:
 
 
 def _stop(analysis: Analysis) -> float | None:
-    stops = [b.stop_ms for b in analysis.barge_ins if b.verdict_ms is not None]
+    stops = [time_ms(b.stop_ns) for b in analysis.barge_ins if b.verdict_ns is not None]
     return _of_barge_ins(analysis, stops)
 
 
 def _position_error(analysis: Analysis) -> float | None:
     off = [
-        abs(segment.claimed_position_ms - segment.sent_position_ms)
+        time_ms(abs(segment.claimed_position_ns - segment.sent_position.ns))
         for segment in analysis.segments
-        if segment.claimed_position_ms is not None
-        and segment.sent_position_ms is not None
+        if segment.claimed_position_ns is not None
+        and segment.sent_position is not None
+        and segment.sent_position.ns is not None
         and not segment.partial
         and not segment.resampled
     ]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from reports.results import Analysis, BargeIn
-from reports.units import samples_ms
+from reports.units import one_rate, samples_ms
 
 __all__ = [
     "Runs",
@@ -130,12 +130,12 @@ def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
 
 def leaked_ms(analysis: Analysis) -> float | None:
     """Sent after the verdict, all barge-ins together; ``None``: no verdict, or not known."""
-    judged = [b for b in analysis.barge_ins if b.verdict_ms is not None]
+    judged = [b for b in analysis.barge_ins if b.verdict_ns is not None]
     amounts = [_leaked_samples(b) for b in judged]
     known = [samples for samples in amounts if samples is not None]
     if not judged or len(known) != len(amounts):
         return None
-    return samples_ms(sum(known), _rates(analysis))
+    return samples_ms(sum(known), one_rate(_rates(analysis)))
 
 
 def outcome_of(analysis: Analysis) -> str:
@@ -163,15 +163,10 @@ def swallowed_ms(analysis: Analysis) -> float | None:
     samples = analysis.totals.swallowed_samples
     if samples is None:
         return None
-    return samples_ms(
-        samples,
-        {
-            g.rate_hz
-            for s in analysis.segments
-            if s.swallowed_samples
-            for g in s.geometry["captured"]
-        },
-    )
+    rates = {
+        g.rate_hz for s in analysis.segments if s.swallowed_samples for g in s.geometry["captured"]
+    }
+    return samples_ms(samples, one_rate(rates))
 
 
 def _rates(analysis: Analysis) -> set[int]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import BargeIn, Range
+from reports.units import NS_PER_MS
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -19,25 +20,25 @@ _AFTER_NS = 1_000 * NS_PER_MS
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     for barge_in in case.barge_ins:
         over = (barge_in.over_caller or {}).get("sent")
-        if barge_in.outcome != "ignored" or over is None or barge_in.onset_ms is None:
+        if barge_in.outcome != "ignored" or over is None or barge_in.onset_ns is None:
             continue
-        length = over.ms or 0.0
+        length = over.ns or 0
         if length < limits["speech-ms"]:
             continue
-        onset = at_ns(barge_in.onset_ms)
+        onset = barge_in.onset_ns
         hush = next((stop for start, stop in case.turns if start >= onset - 1000), FOREVER)
         reasons = _reasons(case, barge_in, onset, hush)
         why = "; ".join(reasons) if reasons else "the trace does not show why"
         yield Found(
             message=(
-                f"The caller spoke over {measured(over.samples, over.ms)} of the reply and neither "
+                f"The caller spoke over {measured(over)} of the reply and neither "
                 f"pause nor verdict came: {why}."
             ),
             figure=length,
             segment=barge_in.segment,
             samples=over.samples,
             ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
+                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
                 for s in over.spans
             ),
             moments=(

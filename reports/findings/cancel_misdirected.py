@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import Case, at_ns
+from reports.findings.case import Case
 from reports.findings.conversation import interrupted_by, segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Unjudged, plain
+from reports.units import ns_text
 
 __all__ = ["RULE"]
 
@@ -17,9 +18,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         return
     responses = {response.number: response for response in case.realtime.responses}
     for stop in case.realtime.stops:
-        if stop.cancel_ms is None:
+        if stop.cancel_ns is None:
             continue
-        at = at_ns(stop.cancel_ms)
+        at = stop.cancel_ns
         victims = [
             responses[number]
             for number in stop.hit
@@ -27,21 +28,21 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         ]
         if not victims:
             continue
-        if stop.ended_ms is None and stop.under_way is None:
+        if stop.ended_ns is None and stop.under_way is None:
             yield Unjudged(f"when the generation of {stop.speech_id} ended can't be seen")
-        if stop.cancel_after_end_ms is None or stop.cancel_after_end_ms < 0:
+        if stop.cancel_after_end_ns is None or stop.cancel_after_end_ns < 0:
             continue
-        after = stop.cancel_after_end_ms
+        after = stop.cancel_after_end_ns
         hit = " and ".join(
             f"response {r.number}" + (f" of {r.speech_id}" if r.speech_id else "") for r in victims
         )
         yield Found(
             message=(
-                f"The cancel for {stop.speech_id} went out {after:.1f} ms after its response had "
+                f"The cancel for {stop.speech_id} went out {ns_text(after)} after its response had "
                 f"ended, and hit {hit}, which nobody had interrupted."
             ),
             figure=after,
-            segment=segment_at(case, stop.speech_id, at_ns(stop.interrupt_ms)),
+            segment=segment_at(case, stop.speech_id, stop.interrupt_ns),
             moments=stopped(case, stop, *victims),
             facts={
                 "speech": stop.speech_id,
@@ -49,7 +50,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 "hit": [r.number for r in victims],
                 "hit_speeches": [r.speech_id for r in victims],
                 "hit_cancelled": [r.cancelled for r in victims],
-                "cancel_after_interrupt_ms": stop.cancel_after_interrupt_ms,
+                "cancel_after_interrupt_ns": stop.cancel_after_interrupt_ns,
             },
         )
 

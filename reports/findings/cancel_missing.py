@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.case import Case
 from reports.findings.conversation import segment_at, stopped, watched_until
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import GenerationStop
+from reports.units import ns_text
 
 __all__ = ["RULE"]
 
@@ -21,53 +22,53 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             r
             for r in case.realtime.responses
             if r.number in stop.responses
-            and r.cancel_ms is None
-            and (r.ended_ms is None or r.ended_ms > stop.interrupt_ms)
+            and r.cancel_ns is None
+            and (r.ended_ns is None or r.ended_ns > stop.interrupt_ns)
         ]
         if not left:
             continue
         made = stop.generated_after
-        ends = [r.ended_ms for r in left if r.ended_ms is not None]
+        ends = [r.ended_ns for r in left if r.ended_ns is not None]
         ended = len(ends) == len(left)
         if not ended and (stop.under_way is None or made is None):
             yield Unjudged(f"whether {stop.speech_id} was still being generated can't be seen")
             continue
-        watched = watched_until(case, [r.number for r in left]) / NS_PER_MS
+        watched = watched_until(case, [r.number for r in left])
         until = max(ends) if ended else watched
-        began = min(r.created_ms for r in left)
-        went_on_ms = until - max(began, stop.interrupt_ms)
-        if went_on_ms <= limits["grace-ms"]:
+        began = min(r.created_ns for r in left)
+        went_on_ns = until - max(began, stop.interrupt_ns)
+        if went_on_ns <= limits["grace-ms"]:
             continue
-        when = "while its response was being" if began <= stop.interrupt_ms else "before it was"
+        when = "while its response was being" if began <= stop.interrupt_ns else "before it was"
         end = "to its own end" if ended else "and was not seen to end"
         if ended and any(r.cancelled for r in left):
             end = "until the provider cancelled it by itself"
         yield Found(
             message=(
                 f"{stop.speech_id} was interrupted {when} generated; that went on for "
-                f"{went_on_ms:.0f} ms {end}, and {_cancel(stop)}."
+                f"{ns_text(went_on_ns, 0)} {end}, and {_cancel(stop)}."
             ),
-            figure=went_on_ms,
-            segment=segment_at(case, stop.speech_id, at_ns(stop.interrupt_ms)),
+            figure=went_on_ns,
+            segment=segment_at(case, stop.speech_id, stop.interrupt_ns),
             samples=None if made is None else made.samples,
             moments=stopped(case, stop),
             facts={
                 "speech": stop.speech_id,
                 "responses": [r.number for r in left],
                 "ended": ended,
-                "cancel_after_interrupt_ms": stop.cancel_after_interrupt_ms,
-                "cancel_after_end_ms": stop.cancel_after_end_ms,
-                "generated_after_ms": None if made is None else made.ms,
+                "cancel_after_interrupt_ns": stop.cancel_after_interrupt_ns,
+                "cancel_after_end_ns": stop.cancel_after_end_ns,
+                "generated_after_ns": None if made is None else made.ns,
             },
         )
 
 
 def _cancel(stop: GenerationStop) -> str:
     """Where the cancel for it was, if there was one."""
-    if stop.cancel_ms is None:
+    if stop.cancel_ns is None:
         return "no cancel was sent"
-    if stop.cancel_after_end_ms is not None and stop.cancel_after_end_ms > 0:
-        return f"the cancel came {stop.cancel_after_end_ms:.0f} ms after that"
+    if stop.cancel_after_end_ns is not None and stop.cancel_after_end_ns > 0:
+        return f"the cancel came {ns_text(stop.cancel_after_end_ns, 0)} after that"
     return "the cancel did not hit it"
 
 

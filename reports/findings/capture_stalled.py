@@ -9,12 +9,13 @@ import numpy as np
 
 from probe.trace.events import Tapped
 from probe.trace.reader import NONE
-from reports.findings.case import NS_PER_MS, Case
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.units import NS_PER_MS
 
 __all__ = ["RULE"]
 
-_QUEUE_MS = 1000
+_QUEUE_NS = 1000 * NS_PER_MS
 """Taken for the queue's capacity where the trace does not say; longer than any known."""
 
 
@@ -23,18 +24,20 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     if not len(c):
         return
     queues = [e.queue_ms for e in case.trace.events if isinstance(e, Tapped) and e.queue_ms]
-    queue = max(queues, default=_QUEUE_MS)
+    queue_ns = max(queues) * NS_PER_MS if queues else _QUEUE_NS
     running = c.end < 0
     end = min([case.trace.last_ns, *case.ledger.closed.values()])
     # Where a trace was cut the end of a call may just not have been written.
     cut = case.trace.trailer is None
     ended = np.where(c.ended_ns == NONE, np.where(running & (not cut), end, c.at_ns), c.ended_ns)
-    allowed = c.samples * 1000 // np.maximum(c.rate_hz, 1) + queue + limits["stall-ms"]
-    long = np.flatnonzero(ended - c.at_ns > allowed * NS_PER_MS)
+    allowed_ns = (
+        c.samples * 10**9 // np.maximum(c.rate_hz, 1) + queue_ns + round(limits["stall-ms"])
+    )
+    long = np.flatnonzero(ended - c.at_ns > allowed_ns)
     for row in long.tolist():
         at, until = int(c.at_ns[row]), int(ended[row])
         waited = until - at - case.shut_within(at, until)
-        if waited <= allowed[row] * NS_PER_MS:
+        if waited <= allowed_ns[row]:
             continue
         still = ", and had not ended when the trace did" if running[row] else ""
         yield Found(
@@ -42,7 +45,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 f"A capture of {int(c.samples[row]) * 1000 / int(c.rate_hz[row] or 1):.1f} ms took "
                 f"{waited / 1e6:.0f} ms with the gate open{still}."
             ),
-            figure=waited / NS_PER_MS,
+            figure=waited,
             segment=int(case.ledger.frame_segment[row]) + 1,
             samples=int(c.samples[row]),
             ranges=(

@@ -30,27 +30,20 @@ from probe.trace.events import (
     TranscriptReceived,
 )
 from probe.trace.reader import NONE
+from reports.account.boundary import FOREVER, GAP_NS, SENT, Boundary
 from reports.account.crossings import Audio, Crossed
-from reports.account.facts import FOREVER
-from reports.account.ledger import GAP_NS, Lost
-from reports.results import BargeIn, Range, Realtime, Segment
-from reports.units import instant_ms, samples_ms
-from reports.verdicts.barge_ins import RESOLUTION_NS, turns_of
+from reports.account.losses import Lost
+from reports.results import BargeIn, Length, Range, Realtime, Segment
+from reports.units import NS_PER_MS, one_rate
+from reports.verdicts.barge_ins import turns_of
 
-__all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech", "at_ns"]
+__all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech"]
 
 Ints = NDArray[np.int64]
-
-NS_PER_MS: Final = 1_000_000
 
 LATE_NS: Final = 600 * NS_PER_MS
 """How much later than it happened something may be written: a run of 200 ms, read in groups, and
 the quarter of a second that a killed process loses."""
-
-
-def at_ns(ms: float) -> int:
-    """An instant of the results back in nanoseconds, exact to the microsecond."""
-    return round(ms * NS_PER_MS)
 
 
 @dataclass(slots=True)
@@ -126,10 +119,10 @@ class Case:
         kinds = (SpeechCreated, SpeechCommitted, SpeechDone, StateChanged, OptionsChanged)
         return any(isinstance(event, kinds) for event in self.trace.events)
 
-    def resolution_ns(self, boundary: str = "sent") -> int:
-        """How exact instants at a boundary are; at *sent* one block where the trace is silent."""
-        known = self.ledger.resolution_ns.get(boundary)
-        return known if known is not None else (RESOLUTION_NS if boundary == "sent" else 0)
+    def resolution_ns(self) -> int:
+        """How exact instants at *sent* are; one block where the trace is silent."""
+        known = self.ledger.resolution_ns.get(SENT.name)
+        return SENT.resolution_ns if known is None else known
 
     @property
     def end_ns(self) -> int:
@@ -369,32 +362,31 @@ class Case:
 
     # --- Evidence ---------------------------------------------------------------------------------
 
-    def ms(self, samples: int, rates_hz: Iterable[int]) -> float | None:
-        """Length for display; ``None`` where rates mix."""
-        return samples_ms(samples, rates_hz)
+    def length(self, samples: int, rates_hz: Iterable[int]) -> Length:
+        """Samples of these rates; how long they are is not known where rates mix."""
+        return Length(samples, one_rate(rates_hz))
 
-    def longest_ms(self, crossed: Crossed) -> float:
+    def longest_ns(self, crossed: Crossed) -> int:
         """Length of what crossed, taken at the lowest rate in it, to hold against a threshold."""
-        if not crossed.samples:
-            return 0.0
-        return round(crossed.samples * 1000 / int(crossed.rate_hz.min()), 3)
+        lowest = int(crossed.rate_hz.min()) if crossed.samples else None
+        return Length(crossed.samples, lowest).ns or 0
 
-    def ranges(self, crossed: Crossed, boundary: str) -> tuple[Range, ...]:
+    def ranges(self, crossed: Crossed, boundary: Boundary) -> tuple[Range, ...]:
         """What crossed, as evidence; neighbours in one."""
-        within = GAP_NS if boundary == "sent" else FOREVER
         return tuple(
-            Range(boundary, s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
-            for s in crossed.leak(within).spans
+            Range(boundary.name, s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
+            for s in crossed.leak(boundary.gap_ns).spans
         )
 
     def captured_range(self, start: int, stop: int, at_ns: int | None = None) -> Range:
         """A stretch of the captured axis, as evidence."""
-        return Range("captured", start, stop, instant_ms(at_ns), None)
+        return Range("captured", start, stop, at_ns, None)
 
-    def place_ms(self, row: int, captured: int) -> float:
+    def place_ns(self, row: int, captured: int) -> int:
         """Place of a captured position within its segment's audio."""
         rates = [g.rate_hz for g in self.segments[row].geometry["captured"]]
-        return round((captured - int(self.ledger.sums.start[row])) * 1000 / (rates or [1])[0], 3)
+        place = Length(captured - int(self.ledger.sums.start[row]), (rates or [1])[0])
+        return place.ns or 0
 
     def last_sent_place(self, row: int, until_ns: int) -> int | None:
         """Captured position behind the last sample of a segment that left before an instant."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from probe.trace.events import ItemCommitted
 from reports.findings.case import FOREVER, Case, Speech
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.results import Length
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -29,7 +30,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             yield Found(
                 message=(
                     f"{item.chars} characters were committed to the conversation {how}, and "
-                    f"nothing of {measured(captured, case.ms(captured, [rate]))} captured of it "
+                    f"nothing of {measured(Length(captured, rate))} captured of it "
                     "was sent."
                 ),
                 figure=float(item.chars),

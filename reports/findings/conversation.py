@@ -19,9 +19,10 @@ from probe.trace.events import (
     RealtimeUntapped,
     ResponseCreated,
 )
-from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.realtime.account import SAME_STEP_NS, sessions_with_other_ids
 from reports.results import GenerationStop, RealtimeMessage, Response
+from reports.units import NS_PER_MS, ns_text
 
 __all__ = [
     "Conversation",
@@ -107,7 +108,7 @@ class Conversation:
             None,
         )
         until = FOREVER if following is None else following.at_ns + LOOK_NS
-        since = 0 if message.created_ms is None else at_ns(message.created_ms)
+        since = 0 if message.created_ns is None else message.created_ns
         there = {"server": False, "local": False}
         was_on_both = False
         other_ids = session in self._other_ids
@@ -165,10 +166,10 @@ class Conversation:
             return None if speech is None else speech.done_ns
         response = self._responses.get(message.response or 0)
         if response is not None:
-            return None if response.ended_ms is None else at_ns(response.ended_ms)
-        if message.created_ms is None:
+            return None if response.ended_ns is None else response.ended_ns
+        if message.created_ns is None:
             return None
-        created = at_ns(message.created_ms)
+        created = message.created_ns
         over = created
         for speech in self._case.speeches.values():
             if speech.created_ns is not None and speech.created_ns > created:
@@ -194,14 +195,14 @@ def watched_until(case: Case, responses: Collection[int]) -> int:
 def told(case: Case, message: RealtimeMessage) -> list[tuple[int, str]]:
     """The life of a message and of its speech, as moments of evidence."""
     known = (
-        (message.created_ms, "created by the provider"),
-        (message.pulled_ms, "pulled by the agent"),
-        (message.opened_ms, "its audio is asked for"),
-        (message.first_audio_ms, "first audio read"),
-        (message.last_audio_ms, "last audio read"),
-        (message.truncated_ms, f"truncated at {message.truncated_to_ms or 0:.0f} ms"),
+        (message.created_ns, "created by the provider"),
+        (message.pulled_ns, "pulled by the agent"),
+        (message.opened_ns, "its audio is asked for"),
+        (message.first_audio_ns, "first audio read"),
+        (message.last_audio_ns, "last audio read"),
+        (message.truncated_ns, f"truncated at {ns_text(message.truncated_to_ns or 0, 0)}"),
     )
-    moments = [(at_ns(ms), what) for ms, what in known if ms is not None]
+    moments = [(at, what) for at, what in known if at is not None]
     speech = case.speeches.get(message.speech_id or "")
     if speech is not None and speech.committed_ns is not None:
         moments.append((speech.committed_ns, "the speech is interrupted"))
@@ -216,16 +217,16 @@ def stopped(case: Case, stop: GenerationStop, *hit: Response) -> tuple[tuple[int
     own = [
         r for r in (case.realtime.responses if case.realtime else ()) if r.number in stop.responses
     ]
-    moments = [(at_ns(stop.interrupt_ms), "the speech is interrupted")]
+    moments = [(stop.interrupt_ns, "the speech is interrupted")]
     for response in (*own, *hit):
-        moments.append((at_ns(response.created_ms), f"response {response.number} begins"))
-        if response.ended_ms is not None:
+        moments.append((response.created_ns, f"response {response.number} begins"))
+        if response.ended_ns is not None:
             how = "is over, cancelled" if response.cancelled else "is over"
-            moments.append((at_ns(response.ended_ms), f"response {response.number} {how}"))
-    if stop.cancel_ms is not None:
+            moments.append((response.ended_ns, f"response {response.number} {how}"))
+    if stop.cancel_ns is not None:
         numbers = ", ".join(str(number) for number in stop.hit)
         what = f"the cancel is sent and hits {numbers or 'none'}"
-        moments.append((at_ns(stop.cancel_ms), what))
+        moments.append((stop.cancel_ns, what))
     return tuple(moments)
 
 

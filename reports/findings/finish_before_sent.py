@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.account.boundary import SENT
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.results import Length
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
+    doubt = case.resolution_ns() + limits["tolerance-ms"]
     for report, row in case.ledger.finishes:
         segment = case.segments[row] if row >= 0 else None
         if segment is None or segment.sent is None or segment.partial:
@@ -20,20 +22,20 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         after = case.left(row, report.at_ns, FOREVER)
         # The tail comes out with the next segment, whenever that is.
         amount = after.samples - min(int(case.ledger.sums.tail[row]), after.samples)
-        length = amount * 1000 / case.rate_hz(row)
-        if length <= doubt:
+        unsent = Length(amount, case.rate_hz(row))
+        if (unsent.ns or 0) <= doubt:
             continue
         last = int(after.until_ns.max())
         yield Found(
             message=(
-                f"The segment was reported as finished with {measured(amount, round(length, 3))} "
+                f"The segment was reported as finished with {measured(unsent)} "
                 f"of it still to be sent; the last of it left {(last - report.at_ns) / 1e6:.1f} ms "
                 "later."
             ),
-            figure=round(length, 3),
+            figure=unsent.ns or 0,
             segment=row + 1,
             samples=amount,
-            ranges=case.ranges(after, "sent"),
+            ranges=case.ranges(after, SENT),
             moments=(
                 *case.mark_moments(case.first_ns[row], report.at_ns),
                 (report.at_ns, "finish reported"),

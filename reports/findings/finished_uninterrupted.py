@@ -5,17 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.results import Length
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    verdicts = {
-        b.speech_id: at_ns(b.verdict_ms) for b in case.barge_ins if b.verdict_ms is not None
-    }
+    verdicts = {b.speech_id: b.verdict_ns for b in case.barge_ins if b.verdict_ns is not None}
     for report, row in case.ledger.finishes:
         if row < 0 or report.interrupted is None:
             continue
@@ -26,14 +25,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         tail = int(case.ledger.sums.tail_unsent[row])
         lost = segment.captured.samples - segment.sent.samples - tail
-        length = case.ms(lost, [case.rate_hz(row)]) or 0.0
-        cut = [m for m in segment.order if m.mark == "clear" and at_ns(m.at_ms) <= report.at_ns]
+        unsent = Length(lost, case.rate_hz(row))
+        cut = [m for m in segment.order if m.mark == "clear" and m.at_ns <= report.at_ns]
         verdict = verdicts.get(segment.speech_id)
         flushed = [m for m in segment.order if m.mark == "flush"]
         span = case.sent_span[row]
-        if not report.interrupted and cut and length * NS_PER_MS > case.resolution_ns():
+        if not report.interrupted and cut and (unsent.ns or 0) > case.resolution_ns():
             message = (
-                f"The segment was cut, {measured(lost, length)} of it were never sent, and it was "
+                f"The segment was cut, {measured(unsent)} of it were never sent, and it was "
                 "reported as not interrupted."
             )
         elif (
@@ -42,15 +41,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             and flushed
             and span is not None
             and span[1] < min(report.at_ns, verdict or report.at_ns) - case.resolution_ns()
-            and (verdict is None or at_ns(flushed[0].at_ms) < verdict)
+            and (verdict is None or flushed[0].at_ns < verdict)
         ):
             message = "The segment was sent to its end, and it was reported as interrupted."
-            length = 0.0
         else:
             continue
         yield Found(
             message=message,
-            figure=length,
+            figure=max(unsent.ns or 0, 0),
             segment=row + 1,
             samples=max(lost, 0),
             moments=(

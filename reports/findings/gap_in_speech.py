@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import NONE
-from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
@@ -21,10 +21,8 @@ _WHERE = {
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    least = min(limits["starved-ms"], limits["blocked-ms"]) * NS_PER_MS
-    verdicts = {
-        b.speech_id: at_ns(b.verdict_ms) for b in case.barge_ins if b.verdict_ms is not None
-    }
+    least = min(limits["starved-ms"], limits["blocked-ms"])
+    verdicts = {b.speech_id: b.verdict_ns for b in case.barge_ins if b.verdict_ns is not None}
     for row, at, length in sorted(case.ledger.gaps, key=lambda gap: gap[1]):
         # What is sent after a verdict is a leak, whatever came before it.
         if length < least or at + length > verdicts.get(case.audio.segment_speech[row], FOREVER):
@@ -37,7 +35,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if after <= int(case.ledger.sums.tail[row]):
             continue  # the tail, which opens whatever is sent next
         kind, waited = _waited(case, row, at, until)
-        limit = limits["starved-ms" if kind == "starved" else "blocked-ms"] * NS_PER_MS
+        limit = limits["starved-ms" if kind == "starved" else "blocked-ms"]
         if unexplained < limit or (kind != "starved" and waited < limit):
             continue
         place = case.last_sent_place(row, until)
@@ -45,7 +43,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             message=(
                 f"{unexplained / 1e6:.0f} ms of silence inside the segment, {kind}: {_WHERE[kind]}."
             ),
-            figure=unexplained / NS_PER_MS,
+            figure=unexplained,
             segment=row + 1,
             ranges=() if place is None else (case.captured_range(place, place, at),),
             moments=(
@@ -55,8 +53,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             ),
             facts={
                 "kind": kind,
-                "waited_ms": waited / NS_PER_MS,
-                "place_ms": None if place is None else case.place_ms(row, place),
+                "waited_ns": waited,
+                "place_ns": None if place is None else case.place_ns(row, place),
             },
         )
 

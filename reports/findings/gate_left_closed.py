@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    grace = round(limits["grace-ms"] * NS_PER_MS)
+    grace = limits["grace-ms"]
     closed = min((e for e in case.ledger.closed.values()), default=FOREVER)
     for shut, opened in case.gate:
         owner = next(case.marks(shut, shut, "pause"), None)
@@ -34,7 +34,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 f"The gate stayed closed for {(until - since) / 1e6:.0f} ms after the speech was "
                 f"over{after}."
             ),
-            figure=(until - since) / NS_PER_MS,
+            figure=until - since,
             segment=row + 1 if row >= 0 else None,
             moments=(
                 (shut, "pause: the gate is closed"),
@@ -52,8 +52,7 @@ def _over(case: Case, row: int, done: int | None) -> int | None:
     if done is not None:
         return done
     if row >= 0 and case.speech_of(row) is None:
-        finished = case.segments[row].finished_ms
-        return None if finished is None else round(finished * NS_PER_MS)
+        return case.segments[row].finished_ns
     return None
 
 

@@ -21,12 +21,13 @@ __all__ = ["Gate", "parse"]
 _LIMIT: Final = re.compile(r"^([a-z-]+)\s*>\s*(\d+(?:\.\d+)?)\s*([a-z%]*)$")
 
 _UNITS: Final[Mapping[Unit, Mapping[str, float]]] = {
-    "ms": {"ms": 1.0, "s": 1000.0},
+    "ms": {"ms": 1e6, "s": 1e9},
     "%": {"%": 1.0},
     "count": {"": 1.0},
     "samples": {"samples": 1.0},
 }
-"""Units a limit may be given in, by the unit of the rule's figure, and their factor."""
+"""Units a limit may be given in, by the unit of the rule's figure, and what makes of them the
+figure as it is held: nanoseconds or itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Gate:
     """Place in `SEVERITIES` from which on a finding fails it."""
     rule: str | None = None
     above: float | None = None
-    """Fails above this, in the unit of the rule's figure or in samples."""
+    """Fails above this: nanoseconds where the figure is a time, else its unit, or samples."""
     in_samples: bool = False
 
     def fails(self, analysis: Analysis) -> bool:
@@ -59,7 +60,7 @@ class Gate:
             return True
         if self.in_samples:
             return (finding.evidence.samples or 0) > self.above
-        return finding.evidence.figure.value > self.above
+        return finding.evidence.figure.exact > self.above
 
 
 def parse(text: str) -> Gate:

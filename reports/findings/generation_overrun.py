@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case, at_ns
+from reports.account.boundary import CAPTURED
+from reports.findings.case import FOREVER, Case
 from reports.findings.conversation import segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import GenerationStop
+from reports.units import ns_text
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -20,26 +22,26 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         if made is None:
             yield Unjudged(f"how much was generated of {stop.speech_id} can't be asked")
             continue
-        if not made.samples or (made.ms is not None and made.ms <= limits["allowed-ms"]):
+        if not made.samples or (made.ns is not None and made.ns <= limits["allowed-ms"]):
             continue
-        interrupt = at_ns(stop.interrupt_ms)
-        entered = case.audio.crossed("captured", stop.speech_id, interrupt, FOREVER)
+        interrupt = stop.interrupt_ns
+        entered = case.audio.crossed(CAPTURED, stop.speech_id, interrupt, FOREVER)
         cause, remedy = _why(stop)
-        lasted = "" if stop.generating_ms is None else f", in {stop.generating_ms:.0f} ms"
+        lasted = "" if stop.generating_ns is None else f", in {ns_text(stop.generating_ns, 0)}"
         yield Found(
             message=(
-                f"{measured(made.samples, made.ms)} of {stop.speech_id} were generated after it "
+                f"{measured(made)} of {stop.speech_id} were generated after it "
                 f"was interrupted{lasted}."
             ),
-            figure=made.ms or 0.0,
+            figure=made.ns or 0,
             segment=segment_at(case, stop.speech_id, interrupt),
             samples=made.samples,
             moments=stopped(case, stop),
             facts={
                 "speech": stop.speech_id,
                 "responses": list(stop.responses),
-                "generating_ms": stop.generating_ms,
-                "cancel_after_interrupt_ms": stop.cancel_after_interrupt_ms,
+                "generating_ns": stop.generating_ns,
+                "cancel_after_interrupt_ns": stop.cancel_after_interrupt_ns,
                 "captured_samples": entered.samples if "captured" in case.tapped else None,
             },
             cause=cause,
@@ -48,27 +50,27 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
 
 
 def _why(stop: GenerationStop) -> tuple[str, str]:
-    if stop.cancel_ms is None:
+    if stop.cancel_ns is None:
         return (
             "No cancel was sent: the response was generated to its own end.",
             "See cancel-missing beside this.",
         )
-    if (stop.cancel_after_end_ms or 0.0) > 0:
+    if (stop.cancel_after_end_ns or 0) > 0:
         return (
             "The cancel came when the response had been generated to its end.",
             "Send the cancel when the speech becomes interrupted, not when its task is done.",
         )
-    after = stop.cancel_after_interrupt_ms or 0.0
-    rest = (stop.generating_ms or 0.0) - after
-    if stop.generating_ms is None or rest >= after:
+    after = stop.cancel_after_interrupt_ns or 0
+    rest = (stop.generating_ns or 0) - after
+    if stop.generating_ns is None or rest >= after:
         return (
-            f"The cancel went out {after:.0f} ms after the interrupt, and the provider went on "
-            "generating after it.",
+            f"The cancel went out {ns_text(after, 0)} after the interrupt, and the provider went "
+            "on generating after it.",
             "What a provider makes until a cancel reaches it is its own; see how the plugin sends "
             "the cancel and whether it waits for something first.",
         )
     return (
-        f"The cancel went out only {after:.0f} ms after the interrupt.",
+        f"The cancel went out only {ns_text(after, 0)} after the interrupt.",
         "Send the cancel when the speech becomes interrupted; see what the session awaits before.",
     )
 

@@ -78,11 +78,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             continue
         how = _how(message)
         made = message.generated or (message.read if message.read.samples else None)
-        empty = message.truncated_to_ms == 0 or (made is not None and not made.samples)
+        empty = message.truncated_to_ns == 0 or (made is not None and not made.samples)
         amount = "How much audio it has can't be asked"
         if made is not None:
-            amount = f"{measured(made.samples, made.ms)} of it had been generated"
-        if message.truncated_to_ms == 0:
+            amount = f"{measured(made)} of it had been generated"
+        if message.truncated_to_ns == 0:
             amount += ", and it was truncated to nothing"
         then = "at the end of the trace"
         if held.next_response is not None:
@@ -94,7 +94,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 f"Message {message.id} was {how}; {then} it stood in the provider's conversation "
                 f"and not in the local history. {amount}."
             ),
-            figure=0.0 if made is None else made.ms or 0.0,
+            figure=0 if made is None else made.ns or 0,
             segment=segment_at(case, message.speech_id, held.at_ns),
             samples=None if made is None else made.samples,
             moments=(
@@ -106,9 +106,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 "speech": message.speech_id,
                 "response": message.response,
                 "how": how,
-                "generated_ms": None if message.generated is None else message.generated.ms,
-                "read_ms": message.read.ms,
-                "truncated_to_ms": message.truncated_to_ms,
+                "generated_ns": None if message.generated is None else message.generated.ns,
+                "read_ns": message.read.ns,
+                "truncated_to_ns": message.truncated_to_ns,
                 "context_sent": None if context is None else context.end,
                 "next_response": held.next_response,
                 "on_server_at_the_end": message.on_server,
@@ -141,9 +141,9 @@ def _why(
 
 
 def _how(message: RealtimeMessage) -> str:
-    if message.opened_ms is not None:
+    if message.opened_ns is not None:
         return "opened, never played"
-    return "never pulled" if message.pulled_ms is None else "pulled, never opened"
+    return "never pulled" if message.pulled_ns is None else "pulled, never opened"
 
 
 RULE = Rule(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
 
@@ -18,23 +18,26 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     for speech in case.speeches.values():
         if speech.committed_ns is None or not speech.segments:
             continue
-        since = speech.committed_ns + round(limits["grace-ms"] * NS_PER_MS)
+        since = speech.committed_ns + limits["grace-ms"]
         rows = case.audio.frames(speech.name)
         rows = rows[(c.at_ns[rows] > since) & (c.samples[rows] > 0)]
         if not len(rows):
             continue
         samples = int(c.samples[rows].sum())
-        length = case.ms(samples, np.unique(c.rate_hz[rows]).tolist())
+        length = case.length(samples, np.unique(c.rate_hz[rows]).tolist())
         first, last = int(c.at_ns[rows].min()), int(c.at_ns[rows].max())
-        start, stop = int(c.start_sample[rows[0]]), int((c.start_sample + c.samples)[rows[-1]])
+        start, stop = (
+            int(c.start_sample[rows[0]]),
+            int(c.start_sample[rows[-1]] + c.samples[rows[-1]]),
+        )
         sent = _sent(case, speech.name, start)
         frames = "frame" if len(rows) == 1 else "frames"
         yield Found(
             message=(
-                f"{len(rows)} {frames}, {measured(samples, length)}, still entered the sink after "
+                f"{len(rows)} {frames}, {measured(length)}, still entered the sink after "
                 f"the speech was interrupted; {sent} samples of them were sent."
             ),
-            figure=length or 0.0,
+            figure=length.ns or 0,
             segment=case.segment_at(first) + 1,
             samples=samples,
             ranges=(case.captured_range(start, stop, first),),
@@ -51,16 +54,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 def _sent(case: Case, speech: str, captured: int) -> int:
     """Samples of a speech from a captured position on that were sent."""
-    if not {"pushed", "sent"} <= case.tapped:
-        return 0
-    parts = case.ledger.parts
-    crossed = case.audio.crossed("sent", speech, -FOREVER, FOREVER)
-    rows = case.audio.sent(speech)
-    return (
-        0
-        if not crossed.samples
-        else int(parts.samples[rows[parts.captured[rows] >= captured]].sum())
-    )
+    parts, rows = case.ledger.parts, case.audio.sent(speech)
+    late = rows[parts.captured[rows] >= captured]
+    return int((parts.stop[late] - parts.start[late]).sum())
 
 
 RULE = Rule(

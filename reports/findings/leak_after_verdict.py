@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.account.boundary import SENT
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import BargeIn, Part, Range
 from reports.verdicts.explanations import measured
@@ -61,36 +62,36 @@ _WHY = {
 def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
     """Causes of the leak, with what was sent after a clear told apart by how it escaped."""
     parts = [
-        Part(cause.cause, cause.samples, cause.ms)
+        Part(cause.cause, cause.samples, cause.rate_hz)
         for cause in barge_in.causes or ()
         if cause.cause != "after-clear"
     ]
-    parts += [Part(f"after-clear: {s.how}", s.samples, s.ms) for s in barge_in.survivors or ()]
+    parts += [Part(f"after-clear: {s.how}", s.samples, s.rate_hz) for s in barge_in.survivors or ()]
     return tuple(parts)
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    resolution_ms = case.resolution_ns() / NS_PER_MS
+    resolution = case.resolution_ns()
     for barge_in in case.barge_ins:
         leak = (barge_in.leaked or {}).get("sent")
-        if leak is None or not leak.samples or barge_in.verdict_ms is None:
+        if leak is None or not leak.samples or barge_in.verdict_ns is None:
             continue
-        verdict = at_ns(barge_in.verdict_ms)
-        until = at_ns(leak.spans[-1].stop_ms)
+        verdict = barge_in.verdict_ns
+        until = leak.spans[-1].stop_ns
         speech = barge_in.speech_id or ""
-        faded = verdict + round(limits["fade-ms"] * NS_PER_MS)
-        beyond = case.longest_ms(case.audio.crossed("sent", speech, faded, until))
-        whole = case.longest_ms(case.audio.crossed("sent", speech, verdict, until))
-        if beyond <= resolution_ms or whole <= resolution_ms:
+        faded = verdict + int(limits["fade-ms"])
+        beyond = case.longest_ns(case.audio.crossed(SENT, speech, faded, until))
+        whole = case.longest_ns(case.audio.crossed(SENT, speech, verdict, until))
+        if beyond <= resolution or whole <= resolution:
             continue
         parts = _parts(barge_in)
         main = max(parts, key=lambda part: part.samples)
         cause, remedy = _WHY[main.cause]
-        share = "all" if main.samples == leak.samples else measured(main.samples, main.ms)
+        share = "all" if main.samples == leak.samples else measured(main)
         what = "speech" if barge_in.outcome == "resumed" else "interrupted speech"
         yield Found(
             message=(
-                f"{measured(leak.samples, leak.ms)} of the {what} were sent after the "
+                f"{measured(leak)} of the {what} were sent after the "
                 f"verdict, {share} of it {main.cause}."
             ),
             figure=whole,
@@ -98,11 +99,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             samples=leak.samples,
             parts=parts,
             ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
+                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
                 for s in leak.spans
             ),
-            moments=tuple((at_ns(m.at_ms), m.event) for m in barge_in.story),
-            facts={"verdict": barge_in.verdict_kind, "stop_ms": barge_in.stop_ms},
+            moments=tuple((m.at_ns, m.event) for m in barge_in.story),
+            facts={"verdict": barge_in.verdict_kind, "stop_ns": barge_in.stop_ns},
             severity="error" if whole > limits["serious-ms"] else "warning",
             cause=cause,
             remedy=remedy,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.units import ns_text
 
 __all__ = ["RULE"]
 
@@ -16,13 +17,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     if first is None:
         return
     waits = [
-        (b, at_ns(b.verdict_ms), at_ns(end))
+        (b, b.verdict_ns, end)
         for b in case.barge_ins
-        if b.verdict_ms is not None
-        and (end := b.clear_ms if b.clear_ms is not None else b.commit_ms) is not None
+        if b.verdict_ns is not None
+        and (end := b.clear_ns if b.clear_ns is not None else b.commit_ns) is not None
     ]
     for begin, end in case.stalls:
-        length = (end - begin) / NS_PER_MS
+        length = end - begin
         within = next((b for b, verdict, clear in waits if begin < clear and end > verdict), None)
         short = within is None or length < limits["verdict-ms"]
         if short and (length < limits["stall-ms"] or end <= first):
@@ -30,13 +31,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         row = case.segment_at(begin)
         between = "" if short or within is None else " between the verdict and the clear"
         yield Found(
-            message=f"The session's loop stood still for {length:.0f} ms{between}.",
+            message=f"The session's loop stood still for {ns_text(length, 0)}{between}.",
             figure=length,
             segment=within.segment if within is not None else (row + 1 if row >= 0 else None),
             moments=(
                 (begin, "the loop stands still"),
                 *case.mark_moments(begin, end),
-                *(() if within is None else tuple((at_ns(m.at_ms), m.event) for m in within.story)),
+                *(() if within is None else tuple((m.at_ns, m.event) for m in within.story)),
                 (end, "it runs again"),
             ),
         )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from reports.findings.case import NS_PER_MS, Case
+from reports.findings.case import Case
 from reports.findings.conversation import Conversation, told
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.verdicts.explanations import measured
@@ -44,14 +44,13 @@ _LACKS: Final = {
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     conversation = Conversation(case)
-    least_ms = max(case.resolution_ns() / NS_PER_MS, limits["least-ms"])
+    least_ns = max(case.resolution_ns(), limits["least-ms"])
     for message in case.realtime.messages if case.realtime is not None else ():
         sent = message.sent
         if sent is None or not sent.samples:
             continue
-        heard_ms = message.sent_position_ms if sent.ms is None else sent.ms
         held = conversation.held(message)
-        if held is None or (heard_ms is not None and heard_ms <= least_ms):
+        if held is None or (sent.ns is not None and sent.ns <= least_ns):
             continue
         if held.server is False and held.local is False:
             if held.was_on_both:
@@ -65,11 +64,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             continue
         cause, remedy = _WHY[lacking]
         yield Found(
-            message=(
-                f"{measured(sent.samples, sent.ms)} of message {message.id} were sent, and "
-                f"{_LACKS[lacking]}."
-            ),
-            figure=heard_ms or 0.0,
+            message=(f"{measured(sent)} of message {message.id} were sent, and {_LACKS[lacking]}."),
+            figure=sent.ns or 0,
             segment=message.segments[0] if message.segments else None,
             samples=sent.samples,
             moments=(*told(case, message), (held.at_ns, _LACKS[lacking])),
@@ -80,7 +76,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 "missing": lacking,
                 "on_server": held.server,
                 "in_history": held.local,
-                "truncated_to_ms": message.truncated_to_ms,
+                "truncated_to_ns": message.truncated_to_ns,
             },
             severity="warning" if lacking == "local" else "error",
             cause=cause,

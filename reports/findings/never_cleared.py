@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
 
@@ -14,7 +14,7 @@ __all__ = ["RULE"]
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     for barge_in in case.barge_ins:
         left = barge_in.remaining
-        if barge_in.outcome != "committed" or barge_in.verdict_ms is None:
+        if barge_in.outcome != "committed" or barge_in.verdict_ns is None:
             continue
         if left is None or not left.samples or barge_in.segment is None:
             continue
@@ -24,7 +24,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         ends += [case.first_ns[s] for s in range(row + 1, len(case.first_ns))][:1]
         if not ends:
             continue
-        since = min(at_ns(barge_in.verdict_ms), speech.committed_ns or FOREVER)
+        since = min(barge_in.verdict_ns, speech.committed_ns or FOREVER)
         cleared = any(
             owner in speech.segments or mark.speech == speech.name
             for mark, owner in case.marks(since - 1000, FOREVER, "clear")
@@ -33,14 +33,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         yield Found(
             message=(
-                f"The speech was interrupted with {measured(left.samples, left.ms)} of it left, "
+                f"The speech was interrupted with {measured(left)} of it left, "
                 "and the sink was never cleared."
             ),
-            figure=left.ms or 0.0,
+            figure=left.ns or 0,
             segment=barge_in.segment,
             samples=left.samples,
             moments=(
-                *((at_ns(m.at_ms), m.event) for m in barge_in.story),
+                *((m.at_ns, m.event) for m in barge_in.story),
                 (min(ends), "the segment is over"),
             ),
         )

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from reports.account.boundary import SENT
 from reports.account.crossings import Crossed
-from reports.findings.case import FOREVER, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
 
@@ -19,9 +20,9 @@ __all__ = ["RULE"]
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     played = [row for row, span in enumerate(case.sent_span) if span is not None]
     verdicts = {
-        b.speech_id: at_ns(b.verdict_ms)
+        b.speech_id: b.verdict_ns
         for b in case.barge_ins
-        if b.verdict_ms is not None and b.outcome == "committed"
+        if b.verdict_ns is not None and b.outcome == "committed"
     }
     for nth, row in enumerate(played[:-1]):
         _, left_until = case.sent_span[row] or (0, 0)
@@ -41,17 +42,17 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             old = case.left(row, since, FOREVER)
             if not old.samples or (not interrupted and old.samples < _block(case, old)):
                 continue
-            length = case.ms(old.samples, old.rates)
+            length = case.length(old.samples, old.rates)
             kind = "the interrupted segment" if interrupted else "segment"
             yield Found(
                 message=(
-                    f"{measured(old.samples, length)} of {kind} {row + 1} were sent while "
+                    f"{measured(length)} of {kind} {row + 1} were sent while "
                     f"segment {later + 1} was playing."
                 ),
-                figure=length or 0.0,
+                figure=length.ns or 0,
                 segment=row + 1,
                 samples=old.samples,
-                ranges=case.ranges(old, "sent"),
+                ranges=case.ranges(old, SENT),
                 moments=(
                     (case.first_ns[later], f"first frame of segment {later + 1} captured"),
                     (begins, f"first sample of segment {later + 1} sent"),

@@ -7,14 +7,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from probe.trace.events import PlaybackReported
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.results import Length
+from reports.units import ns_text
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
+    doubt = case.resolution_ns() + limits["tolerance-ms"]
     progress = _progress(case)
     for report, row in case.ledger.finishes:
         if row < 0:
@@ -24,14 +26,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         # The slack of the wire's stamps: a block under way at the report counts as played.
         rate = case.rate_hz(row)
-        sent = case.left(row, -FOREVER, report.at_ns).samples * 1000 / rate
-        tail = int(case.ledger.sums.tail[row]) * 1000 / rate
-        claims: list[tuple[str, float]] = []
+        sent = Length(case.left(row, -FOREVER, report.at_ns).samples, rate).ns or 0
+        tail = Length(int(case.ledger.sums.tail[row]), rate).ns or 0
+        claims: list[tuple[str, int]] = []
         if report.position_s is not None:
-            claims.append(("position", report.position_s * 1000))
+            claims.append(("position", round(report.position_s * 1e9)))
         told = progress.get(row, [])
         if told:
-            claims.append(("progress", sum((e.duration_s or 0.0) for e in told) * 1000))
+            claims.append(("progress", round(sum((e.duration_s or 0.0) for e in told) * 1e9)))
         off = [(name, claimed, _beyond(claimed - sent, tail)) for name, claimed in claims]
         wrong = [entry for entry in off if abs(entry[2]) > doubt]
         if not wrong:
@@ -39,15 +41,15 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         name, claimed, by = max(wrong, key=lambda entry: abs(entry[2]))
         what = "playback position" if name == "position" else "sum of its progress events"
         side = "more" if by > 0 else "less"
-        facts: dict[str, Any] = {"sent_ms": round(sent, 3), "tail_ms": round(tail, 3)}
-        facts |= {f"claimed_{n}_ms": round(c, 3) for n, c, _ in off}
-        facts["allowed_ms"] = doubt
+        facts: dict[str, Any] = {"sent_ns": sent, "tail_ns": tail}
+        facts |= {f"claimed_{n}_ns": c for n, c, _ in off}
+        facts["allowed_ns"] = doubt
         yield Found(
             message=(
-                f"The {what} says {claimed:.1f} ms were played, {abs(by):.1f} ms {side} than the "
-                f"{sent:.1f} ms that had been sent when it came."
+                f"The {what} says {ns_text(claimed)} were played, {ns_text(abs(by))} {side} than "
+                f"the {ns_text(sent)} that had been sent when it came."
             ),
-            figure=round(abs(by), 3),
+            figure=abs(by),
             segment=row + 1,
             moments=(
                 (case.first_ns[row], "first frame captured"),
@@ -59,9 +61,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         )
 
 
-def _beyond(off: float, tail: float) -> float:
+def _beyond(off: int, tail: int) -> int:
     """How far off a claim is that may or may not count the tail."""
-    return max(off - tail, 0.0) if off > 0 else off
+    return max(off - tail, 0) if off > 0 else off
 
 
 def _progress(case: Case) -> dict[int, list[PlaybackReported]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from reports.account.ledger import SLACK_NS
+from reports.account.boundary import SLACK_NS
 from reports.findings import (
     bad_geometry,
     caller_ignored,
@@ -53,7 +53,6 @@ from reports.results import (
     Severity,
     Stall,
 )
-from reports.units import time_ms
 
 __all__ = ["RULES", "SEVERITIES", "judge"]
 
@@ -173,14 +172,13 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
         cause=found.cause or rule.cause,
         remedy=found.remedy or rule.remedy,
         evidence=Evidence(
-            figure=Figure(round(found.figure, 3), rule.unit),
+            figure=Figure(found.figure, rule.unit),
             samples=found.samples,
             parts=found.parts,
             ranges=found.ranges,
             moments=_moments(found.moments),
             stalls=tuple(
-                Stall(time_ms(begin), time_ms(end - begin))
-                for begin, end in case.stalled(found.moments, SLACK_NS)
+                Stall(begin, end - begin) for begin, end in case.stalled(found.moments, SLACK_NS)
             ),
             facts=found.facts,
         ),
@@ -202,6 +200,5 @@ def _moments(moments: Sequence[tuple[int, str]]) -> tuple[Moment, ...]:
         left_out = (cut[0][0], f"{len(cut)} more, left out here", 1)
         in_order = [*in_order[:half], left_out, *in_order[-half:]]
     return tuple(
-        Moment(text if times == 1 else f"{text} ({times}x)", time_ms(at))
-        for at, text, times in in_order
+        Moment(text if times == 1 else f"{text} ({times}x)", at) for at, text, times in in_order
     )

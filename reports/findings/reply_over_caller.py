@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    doubt = case.resolution_ns() + round(limits["tolerance-ms"] * NS_PER_MS)
+    doubt = case.resolution_ns() + limits["tolerance-ms"]
     for speech in case.speeches.values():
         rows = [row for row in speech.segments if case.sent_span[row] is not None]
         if not rows or case.segments[rows[0]].partial:
@@ -27,7 +27,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 "The reply's first sample was sent while the caller was speaking, "
                 f"{(first - since) / 1e6:.0f} ms after the caller had begun."
             ),
-            figure=(min(until, case.seen_until_ns) - first) / NS_PER_MS,
+            figure=min(until, case.seen_until_ns) - first,
             segment=rows[0] + 1,
             moments=(
                 (since, "the caller starts to speak"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case, Speech, at_ns
+from reports.account.boundary import PUSHED, SENT
+from reports.findings.case import FOREVER, Case, Speech
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
 
@@ -14,9 +15,9 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     for barge_in in case.barge_ins:
-        if barge_in.verdict_ms is None or barge_in.outcome not in ("committed", "finished"):
+        if barge_in.verdict_ns is None or barge_in.outcome not in ("committed", "finished"):
             continue
-        verdict = at_ns(barge_in.verdict_ms)
+        verdict = barge_in.verdict_ns
         speech = case.speeches[barge_in.speech_id or ""]
         if speech.committed_ns is None:
             continue
@@ -26,22 +27,22 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         parked = _parked(case, speech, at)
         if not parked:
             continue
-        after = case.audio.crossed("pushed", speech.name, at, FOREVER)
-        sent = case.audio.crossed("sent", speech.name, at, FOREVER)
+        after = case.audio.crossed(PUSHED, speech.name, at, FOREVER)
+        sent = case.audio.crossed(SENT, speech.name, at, FOREVER)
         rates = after.rates or {case.rate_hz(speech.segments[0])}
-        length = case.ms(parked, rates)
+        length = case.length(parked, rates)
         yield Found(
             message=(
-                f"The gate was opened while {measured(parked, length)} of the interrupted speech "
-                f"were still parked at it; {measured(after.samples, case.ms(after.samples, rates))}"
+                f"The gate was opened while {measured(length)} of the interrupted speech "
+                f"were still parked at it; {measured(case.length(after.samples, rates))}"
                 " were pushed after that."
             ),
-            figure=length or 0.0,
+            figure=length.ns or 0,
             segment=barge_in.segment,
             samples=parked,
-            ranges=case.ranges(after, "pushed"),
+            ranges=case.ranges(after, PUSHED),
             moments=(
-                *((at_ns(m.at_ms), m.event) for m in barge_in.story if at_ns(m.at_ms) != at),
+                *((m.at_ns, m.event) for m in barge_in.story if m.at_ns != at),
                 (at, "resume: the gate is open, frames parked at it"),
             ),
             facts={"pushed_samples": after.samples, "sent_samples": sent.samples},

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.account.boundary import SENT
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
 
@@ -12,7 +13,7 @@ __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    most = round(limits["burst-ms"] * NS_PER_MS)
+    most = int(limits["burst-ms"])
     for shut, opened in case.gate:
         if opened >= FOREVER:
             continue
@@ -25,18 +26,19 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         burst = case.left(row, opened, clear) if rows else None
         if burst is None or not burst.samples:
             continue
-        length = case.longest_ms(burst)
-        if length * NS_PER_MS <= case.resolution_ns():
+        length = case.longest_ns(burst)
+        if length <= case.resolution_ns():
             continue
+        sent = measured(case.length(burst.samples, burst.rates))
         yield Found(
             message=(
-                f"A burst of {measured(burst.samples, length)} was sent between a resume and the "
+                f"A burst of {sent} was sent between a resume and the "
                 f"clear {(clear - opened) / 1e6:.0f} ms later."
             ),
             figure=length,
             segment=row + 1,
             samples=burst.samples,
-            ranges=case.ranges(burst, "sent"),
+            ranges=case.ranges(burst, SENT),
             moments=(
                 (shut, "pause: the gate is closed"),
                 (opened, "resume: the gate is open"),

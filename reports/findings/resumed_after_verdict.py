@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import NS_PER_MS, Case, at_ns
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.results import Range
 from reports.verdicts.explanations import measured
@@ -14,28 +14,28 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     for barge_in in case.barge_ins:
-        if barge_in.outcome != "resumed" or barge_in.verdict_ms is None:
+        if barge_in.outcome != "resumed" or barge_in.verdict_ns is None:
             continue
         leaked = barge_in.leaked or {}
         boundary = "sent" if leaked.get("sent") is not None else "pushed"
         leak = leaked.get(boundary)
-        if leak is None or (leak.ms or 0.0) * NS_PER_MS <= case.resolution_ns():
+        if leak is None or (leak.ns or 0) <= case.resolution_ns():
             continue
         called_false = any("false interruption" in m.event for m in barge_in.story)
         event = "with" if called_false else "without"
         yield Found(
             message=(
                 f"The speech went on after a confirmed verdict, {event} a false-interruption "
-                f"event: {measured(leak.samples, leak.ms)} were {boundary} after it."
+                f"event: {measured(leak)} were {boundary} after it."
             ),
-            figure=leak.ms or 0.0,
+            figure=leak.ns or 0,
             segment=barge_in.segment,
             samples=leak.samples,
             ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ms, s.stop_ms)
+                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
                 for s in leak.spans
             ),
-            moments=tuple((at_ns(m.at_ms), m.event) for m in barge_in.story),
+            moments=tuple((m.at_ns, m.event) for m in barge_in.story),
             facts={"false_interruption": called_false, "verdict": barge_in.verdict_kind},
         )
 

@@ -12,7 +12,8 @@ from reports.results import Part, Range, Severity, Unit
 __all__ = ["Found", "Limits", "Need", "Rule", "Threshold", "Unjudged", "plain"]
 
 Limits = Mapping[str, float]
-"""The thresholds of one rule as they are in force, by name, in their unit."""
+"""The thresholds of one rule as they are in force, by name: nanoseconds where their unit is ``ms``,
+else in their unit."""
 
 Need = Literal[
     "captured",
@@ -51,7 +52,7 @@ class Found:
     message: str
     """One plain sentence."""
     figure: float
-    """In the unit of the rule's figure."""
+    """Nanoseconds where the unit of the rule's figure is ``ms``, else in that unit."""
     segment: int | None = None
     """From 1."""
     samples: int | None = None

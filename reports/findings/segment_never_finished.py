@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import NONE
-from reports.findings.case import FOREVER, NS_PER_MS, Case
+from reports.findings.case import FOREVER, Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    wait = round(limits["wait-ms"] * NS_PER_MS)
+    wait = limits["wait-ms"]
     sums = case.ledger.sums
     end = min([case.end_ns, *case.ledger.closed.values()])
     bounded = case.ledger.bounded_ns
@@ -28,7 +28,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if sums.finished_ns[row] != NONE or not accepted[row] or segment.partial:
             continue
         over = [m for m in segment.order if m.mark in ("flush", "clear")]
-        bound = round(over[0].at_ms * NS_PER_MS) if over else case.next_start(row)
+        bound = over[0].at_ns if over else case.next_start(row)
         span = case.sent_span[row]
         since = max(bound, span[1] if span is not None else 0)
         if since >= FOREVER or end - since < wait:
@@ -38,7 +38,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 f"The segment was over at {since / 1e6:.1f} ms and the sink never reported it as "
                 "finished."
             ),
-            figure=(end - since) / NS_PER_MS,
+            figure=end - since,
             segment=row + 1,
             samples=segment.captured.samples if segment.captured is not None else None,
             moments=(

@@ -42,13 +42,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         first = int(c.at_ns[frames[0]])
         since = first if since is None else since
         samples = int(c.samples[frames].sum())
-        length = case.ms(samples, np.unique(c.rate_hz[frames]).tolist())
+        length = case.length(samples, np.unique(c.rate_hz[frames]).tolist())
         how = "refused by the source" if refused[frames].any() else ENDS[int(c.end[frames[0]])]
         error = case.trace.text(int(c.error[frames[0]]))
         yield Found(
             message=(
                 f"{len(frames)} of {case.ledger.sums.captured_frames[row]} captures were {how} "
-                f"({measured(samples, length)}) although nobody interrupted the speech; "
+                f"({measured(length)}) although nobody interrupted the speech; "
                 f"so it has been since {since / 1e6:.1f} ms."
             ),
             figure=float(len(frames)),
@@ -67,7 +67,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 (int(c.at_ns[frames[-1]]), "last capture that failed"),
                 *case.mark_moments(case.first_ns[row], case.next_start(row) - 1),
             ),
-            facts={"frames": len(frames), "how": how, "error": error, "since_ms": since / 1e6},
+            facts={"frames": len(frames), "how": how, "error": error, "since_ns": since},
         )
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.events import Tapped
-from reports.findings.case import NS_PER_MS, Case
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    least = round(limits["silent-ms"] * NS_PER_MS)
+    least = limits["silent-ms"]
     begin, end = case.wire
     tapped = min(
         (e.at_ns for e in case.trace.events if isinstance(e, Tapped) and e.boundary == "sent"),
@@ -35,7 +35,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                     f"The agent's state was speaking and nothing was sent for "
                     f"{(stop - start) / 1e6:.0f} ms."
                 ),
-                figure=(stop - start) / NS_PER_MS,
+                figure=stop - start,
                 segment=row + 1 if row >= 0 else None,
                 moments=(
                     (since, "the agent's state becomes speaking"),
@@ -43,7 +43,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                     *case.mark_moments(start, stop),
                     (stop, "up to here"),
                 ),
-                facts={"shut_ms": case.shut_within(start, stop) / NS_PER_MS},
+                facts={"shut_ns": case.shut_within(start, stop)},
             )
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probe.trace.events import OverlapJudged
-from reports.findings.case import FOREVER, NS_PER_MS, Case, Speech
+from reports.findings.case import FOREVER, Case, Speech
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.units import NS_PER_MS
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    slack = round(limits["clock-ms"] * NS_PER_MS)
+    slack = limits["clock-ms"]
     for event in case.overlaps:
         speech = case.speeches.get(event.speech or "")
         if not event.is_interruption or speech is None or not speech.segments:
@@ -29,7 +30,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 f"A verdict on an overlap that began {(began - overlap[0]) / 1e6:.0f} ms before "
                 f"the speech's first frame {cut[1]} the speech."
             ),
-            figure=(began - overlap[0]) / NS_PER_MS,
+            figure=began - overlap[0],
             segment=case.segment_at(event.at_ns) + 1,
             moments=(
                 (overlap[0], "the overlap begins"),

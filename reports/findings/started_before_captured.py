@@ -29,7 +29,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 "The start of playback was reported when nothing of its segment had been captured"
                 + ("." if comes is None else f", {(comes - event.at_ns) / 1e6:.1f} ms too early.")
             ),
-            figure=0.0 if comes is None else (comes - event.at_ns) / 1e6,
+            figure=0 if comes is None else comes - event.at_ns,
             segment=None if following is None else following + 1,
             moments=(
                 (event.at_ns, "start reported"),

@@ -8,15 +8,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import NONE
-from reports.findings.case import Case, at_ns
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
-from reports.results import Part, Range
+from reports.results import Length, Part, Range
+from reports.units import ns_text
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 
 _TAKEN = {
     ("dropped", "refused"): "refused by the source",
+    ("dropped", "skipped"): "passed over by the sink",
     ("dropped", "raised"): "its capture raised",
     ("dropped", "cancelled"): "its capture was cancelled",
     ("dropped", "clear"): "dropped by a clear of the sink",
@@ -38,40 +40,40 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if segment.speech_id is not None and segment.speech_id in undecided:
             continue
         rate = case.rate_hz(row)
-        length = case.ms(swallowed, [rate]) or 0.0
-        if length < limits["min-ms"]:
+        length = Length(swallowed, rate)
+        if (length.ns or 0) < limits["min-ms"]:
             continue
         holes = _holes(case, row)
         parts = tuple(
-            Part(_TAKEN[loss.what, loss.cause], loss.samples, loss.ms) for loss in segment.losses
+            Part(_TAKEN[loss.what, loss.cause], loss.samples, loss.rate_hz)
+            for loss in segment.losses
         )
         rest = swallowed - sum(part.samples for part in parts)
         if rest > 0:
             kept = "still inside when the speech was over"
-            parts = (*parts, Part(kept, rest, case.ms(rest, [rate])))
+            parts = (*parts, Part(kept, rest, rate))
         taken = max(parts, key=lambda part: part.samples).cause
-        first = f" from {case.place_ms(row, holes[0][0]):.0f} ms of it on" if holes else ""
+        first = f" from {ns_text(case.place_ns(row, holes[0][0]), 0)} of it on" if holes else ""
         what = "was resumed" if segment.speech_id in resumed else "nobody interrupted"
         yield Found(
             message=(
-                f"{measured(swallowed, length)} of a speech that {what} were never "
-                f"sent,{first}: {taken}."
+                f"{measured(length)} of a speech that {what} were never sent,{first}: {taken}."
             ),
-            figure=length,
+            figure=length.ns or 0,
             segment=row + 1,
             samples=swallowed,
             parts=parts,
             ranges=tuple(Range("captured", start, stop, None, None) for start, stop in holes),
             moments=(
                 *_over(case, row),
-                *((at_ns(loss.at_ms), _TAKEN[loss.what, loss.cause]) for loss in segment.losses),
-                *((at_ns(m.at_ms), m.mark) for m in segment.order),
+                *((loss.at_ns, _TAKEN[loss.what, loss.cause]) for loss in segment.losses),
+                *((m.at_ns, m.mark) for m in segment.order),
             ),
             facts={
                 "holes": [
                     {
-                        "at_ms": case.place_ms(row, start),
-                        "ms": case.ms(stop - start, [rate]),
+                        "at_ns": case.place_ns(row, start),
+                        "ns": Length(stop - start, rate).ns,
                     }
                     for start, stop in holes
                 ]
@@ -81,8 +83,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 def _over(case: Case, row: int) -> list[tuple[int, str]]:
     """When the segment was said to be over."""
-    speech, finished = case.speech_of(row), case.segments[row].finished_ms
-    over = [] if finished is None else [(at_ns(finished), "finish reported")]
+    speech, finished = case.speech_of(row), case.segments[row].finished_ns
+    over = [] if finished is None else [(finished, "finish reported")]
     if speech is not None and speech.done_ns is not None:
         over.append((speech.done_ns, "the speech is done"))
     return over

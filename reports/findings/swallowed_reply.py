@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case, Speech, at_ns
+from reports.findings.case import FOREVER, Case, Speech
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
-from reports.results import BargeIn
+from reports.results import BargeIn, Length
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -31,8 +31,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         rate = case.rate_hz(reply.segments[0])
         yield Found(
             message=(
-                f"{measured(lost, case.ms(lost, [rate]))} of "
-                f"{measured(captured, case.ms(captured, [rate]))} captured of the reply after the "
+                f"{measured(Length(lost, rate))} of "
+                f"{measured(Length(captured, rate))} captured of the reply after the "
                 "barge-in were never sent, and it was reported as spoken."
             ),
             figure=round(100 * lost / captured, 1),
@@ -57,9 +57,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 
 def _about(barge_in: BargeIn) -> int:
-    for ms in (barge_in.verdict_ms, barge_in.pause_ms, barge_in.onset_ms):
-        if ms is not None:
-            return at_ns(ms)
+    for at in (barge_in.verdict_ns, barge_in.pause_ns, barge_in.onset_ns):
+        if at is not None:
+            return at
     return 0
 
 
@@ -78,7 +78,7 @@ def _spoken(case: Case, reply: Speech) -> bool:
     return (
         any(item.chars and not item.interrupted for item in reply.items)
         or any(
-            case.segments[row].finished_ms is not None and case.segments[row].interrupted is False
+            case.segments[row].finished_ns is not None and case.segments[row].interrupted is False
             for row in reply.segments
         )
         or reply.done_ns is not None

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from reports.findings.rule import Limits, Rule
 from reports.results import InForce
+from reports.units import NS_PER_MS
 
 __all__ = ["SettingError", "Settings", "checked", "in_force", "limits_of"]
 
@@ -40,7 +41,16 @@ def checked(rules: Mapping[str, Rule], rule: str, name: str, value: object) -> f
 
 
 def limits_of(rule: Rule, settings: Settings) -> Limits:
-    """Thresholds of one rule with what replaces their defaults."""
+    """Thresholds of one rule with what replaces their defaults, as rules compare them."""
+    chosen = _chosen(rule, settings)
+    return {
+        t.name: round(chosen[t.name] * NS_PER_MS) if t.unit == "ms" else chosen[t.name]
+        for t in rule.thresholds
+    }
+
+
+def _chosen(rule: Rule, settings: Settings) -> dict[str, float]:
+    """In the unit of each threshold, as a user gives and reads it."""
     chosen = settings.get(rule.name, {})
     return {t.name: float(chosen.get(t.name, t.default)) for t in rule.thresholds}
 
@@ -48,7 +58,7 @@ def limits_of(rule: Rule, settings: Settings) -> Limits:
 def in_force(rules: Iterable[Rule], settings: Settings) -> tuple[InForce, ...]:
     """Every threshold as it is applied, in the order of the rules."""
     return tuple(
-        InForce(rule.name, t.name, limits_of(rule, settings)[t.name], t.unit, float(t.default))
+        InForce(rule.name, t.name, _chosen(rule, settings)[t.name], t.unit, float(t.default))
         for rule in rules
         for t in rule.thresholds
     )

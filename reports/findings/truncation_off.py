@@ -5,49 +5,50 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, NS_PER_MS, Case, at_ns
+from reports.findings.case import FOREVER, Case
 from reports.findings.conversation import Conversation, told
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
-from reports.results import RealtimeMessage
+from reports.results import Length, RealtimeMessage
+from reports.units import ns_text
 
 __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     conversation = Conversation(case)
-    doubt = case.resolution_ns() / NS_PER_MS + limits["tolerance-ms"]
+    doubt = case.resolution_ns() + limits["tolerance-ms"]
     for message in case.realtime.messages if case.realtime is not None else ():
-        sent_ms = message.sent_position_ms
-        if sent_ms is None or any(case.segments[s - 1].partial for s in message.segments):
-            if message.truncated_to_ms is not None:
+        sent_ns = None if message.sent_position is None else message.sent_position.ns
+        if sent_ns is None or any(case.segments[s - 1].partial for s in message.segments):
+            if message.truncated_to_ns is not None:
                 yield Unjudged(f"how much of message {message.id} was sent can't be told")
             continue
-        held_ms = message.truncated_to_ms
-        if held_ms is None:
-            held_ms = _whole(case, conversation, message)
-        if held_ms is None or abs(held_ms - sent_ms) <= doubt:
+        held_ns = message.truncated_to_ns
+        if held_ns is None:
+            held_ns = _whole(case, conversation, message)
+        if held_ns is None or abs(held_ns - sent_ns) <= doubt:
             continue
-        by = held_ms - sent_ms
+        by = held_ns - sent_ns
         side = "more" if by > 0 else "less"
         facts = {
             "message": message.id,
             "speech": message.speech_id,
             "response": message.response,
-            "truncated_to_ms": message.truncated_to_ms,
-            "sent_ms": sent_ms,
-            "allowed_ms": doubt,
+            "truncated_to_ns": message.truncated_to_ns,
+            "sent_ns": sent_ns,
+            "allowed_ns": doubt,
         }
-        if message.truncated_ms is not None:
-            facts["sent_by_then_ms"] = _sent_by(case, message, at_ns(message.truncated_ms))
+        if message.truncated_ns is not None:
+            facts["sent_by_then_ns"] = _sent_by(case, message, message.truncated_ns)
             text = (
-                f"Message {message.id} was truncated at {held_ms:.0f} ms, {abs(by):.1f} ms {side} "
-                f"than the {sent_ms:.1f} ms that were sent of it."
+                f"Message {message.id} was truncated at {ns_text(held_ns, 0)}, {ns_text(abs(by))} "
+                f"{side} than the {ns_text(sent_ns)} that were sent of it."
             )
             cause, remedy = "", ""
         else:
             text = (
-                f"Message {message.id} was cut after {sent_ms:.1f} ms and never truncated: the "
-                f"provider holds the {held_ms:.1f} ms it had generated."
+                f"Message {message.id} was cut after {ns_text(sent_ns)} and never truncated: the "
+                f"provider holds the {ns_text(held_ns)} it had generated."
             )
             cause = (
                 "The agent did not count the message as partly played when it was interrupted, so "
@@ -75,7 +76,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         )
 
 
-def _whole(case: Case, conversation: Conversation, message: RealtimeMessage) -> float | None:
+def _whole(case: Case, conversation: Conversation, message: RealtimeMessage) -> int | None:
     """What the provider holds of a message that was cut and not truncated; ``None``: nothing more
     than was played, or it can't be told or truncated."""
     speech = case.speeches.get(message.speech_id or "")
@@ -87,23 +88,21 @@ def _whole(case: Case, conversation: Conversation, message: RealtimeMessage) -> 
     held = conversation.held(message)
     if held is None or not held.server or case.gaps is not None:
         return None
-    return message.generated.ms
+    return message.generated.ns
 
 
-def _sent_by(case: Case, message: RealtimeMessage, at: int) -> float:
+def _sent_by(case: Case, message: RealtimeMessage, at: int) -> int:
     """How much of a message had been sent at an instant."""
-    return round(
-        sum(
-            case.left(s - 1, -FOREVER, at).samples * 1000 / case.rate_hz(s - 1)
-            for s in message.segments
-        ),
-        3,
+    lengths = (
+        Length(case.left(s - 1, -FOREVER, at).samples, case.rate_hz(s - 1))
+        for s in message.segments
     )
+    return sum(length.ns or 0 for length in lengths)
 
 
 def _finish(case: Case, row: int) -> int:
-    finished = case.segments[row].finished_ms
-    return case.first_ns[row] if finished is None else at_ns(finished)
+    finished = case.segments[row].finished_ns
+    return case.first_ns[row] if finished is None else finished
 
 
 RULE = Rule(

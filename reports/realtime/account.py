@@ -33,6 +33,7 @@ from reports.results import (
     Cancel,
     ConversationItem,
     GenerationStop,
+    Length,
     Moment,
     Realtime,
     RealtimeMessage,
@@ -40,7 +41,7 @@ from reports.results import (
     Segment,
     Sound,
 )
-from reports.units import instant_ms, samples_ms, time_ms
+from reports.units import NS_PER_MS, ns_text, one_rate
 
 __all__ = [
     "SAME_STEP_NS",
@@ -314,7 +315,7 @@ class RealtimeAccount:
             responses=tuple(self._response_result(each) for each in self.responses.values()),
             messages=messages,
             cancels=tuple(
-                Cancel(time_ms(each.at_ns), each.speech, tuple(each.hits)) for each in self.cancels
+                Cancel(each.at_ns, each.speech, tuple(each.hits)) for each in self.cancels
             ),
             stops=tuple(self._stops()),
             conversation=self._conversation(messages),
@@ -331,20 +332,20 @@ class RealtimeAccount:
             id=message.id,
             response=message.response,
             speech_id=speech,
-            created_ms=None if created is None else time_ms(created.at_ns),
+            created_ns=None if created is None else created.at_ns,
             created_by=None if created is None else created.by,
-            pulled_ms=instant_ms(message.pulled_ns),
-            opened_ms=instant_ms(message.opened_ns),
-            first_audio_ms=instant_ms(message.first_audio_ns),
-            last_audio_ms=time_ms(audio[-1].until_ns) if audio else None,
+            pulled_ns=message.pulled_ns,
+            opened_ns=message.opened_ns,
+            first_audio_ns=message.first_audio_ns,
+            last_audio_ns=audio[-1].until_ns if audio else None,
             generated=_sound(message.generated_samples, message.rates_hz),
             read=_certain(message.read_samples, message.rates_hz),
             segments=tuple(s.index for s in mine),
             captured=captured,
             sent=sent,
-            truncated_to_ms=None if truncated is None else float(truncated.audio_end_ms),
-            truncated_ms=None if truncated is None else time_ms(truncated.at_ns),
-            sent_position_ms=None if sent is None else sent.ms,
+            truncated_to_ns=None if truncated is None else truncated.audio_end_ms * NS_PER_MS,
+            truncated_ns=None if truncated is None else truncated.at_ns,
+            sent_position=None if sent is None else Length(sent.samples, sent.rate_hz),
             on_server=server,
             in_history=local,
         )
@@ -378,11 +379,11 @@ class RealtimeAccount:
             id=created.id,
             speech_id=created.speech,
             user_initiated=created.user_initiated,
-            created_ms=time_ms(created.at_ns),
-            ended_ms=instant_ms(response.ended_ns),
+            created_ns=created.at_ns,
+            ended_ns=response.ended_ns,
             ended_by=None if response.ended is None else response.ended.by,
             cancelled=response.cancelled,
-            cancel_ms=time_ms(cancels[0].at_ns) if cancels else None,
+            cancel_ns=cancels[0].at_ns if cancels else None,
             messages=tuple(message.id for message in messages),
             generated=_together(
                 [_sound(m.generated_samples, m.rates_hz) for m in messages]
@@ -408,15 +409,15 @@ class RealtimeAccount:
         return GenerationStop(
             speech_id=speech,
             responses=tuple(r.created.response for r in responses),
-            interrupt_ms=time_ms(at_ns),
+            interrupt_ns=at_ns,
             under_way=self._under_way(responses, at_ns, generated),
-            ended_ms=instant_ms(ended),
-            cancel_ms=None if cancel is None else time_ms(cancel.at_ns),
-            cancel_after_interrupt_ms=None if cancel is None else time_ms(cancel.at_ns - at_ns),
-            cancel_after_end_ms=instant_ms(after),
+            ended_ns=ended,
+            cancel_ns=None if cancel is None else cancel.at_ns,
+            cancel_after_interrupt_ns=None if cancel is None else cancel.at_ns - at_ns,
+            cancel_after_end_ns=after,
             hit=() if cancel is None else tuple(cancel.hits),
             generated_after=_together(generated),
-            generating_ms=None if ended is None else time_ms(max(ended - at_ns, 0)),
+            generating_ns=None if ended is None else max(ended - at_ns, 0),
         )
 
     def _cancel_for(
@@ -548,20 +549,20 @@ def with_messages(
 
 def story_with_the_model(barge_in: BargeIn, realtime: Realtime | None) -> tuple[Moment, ...]:
     """The story of a barge-in, with what the realtime model was told and when it stopped."""
-    stops = realtime.stops if realtime is not None and barge_in.commit_ms is not None else ()
+    stops = realtime.stops if realtime is not None and barge_in.commit_ns is not None else ()
     stop = next((s for s in stops if s.speech_id == barge_in.speech_id), None)
     if stop is None or realtime is None:
         return barge_in.story
-    more = [(stop.cancel_ms, "cancel sent to the realtime model")]
-    if stop.ended_ms is not None and stop.ended_ms > stop.interrupt_ms:
-        more.append((stop.ended_ms, "the realtime model's response ends"))
+    more = [(stop.cancel_ns, "cancel sent to the realtime model")]
+    if stop.ended_ns is not None and stop.ended_ns > stop.interrupt_ns:
+        more.append((stop.ended_ns, "the realtime model's response ends"))
     more += [
-        (m.truncated_ms, f"its message is truncated at {m.truncated_to_ms or 0:.0f} ms")
+        (m.truncated_ns, f"its message is truncated at {ns_text(m.truncated_to_ns or 0, 0)}")
         for m in realtime.messages
         if m.speech_id == stop.speech_id
     ]
-    told = [Moment(text, at_ms) for at_ms, text in more if at_ms is not None]
-    return tuple(sorted((*barge_in.story, *told), key=lambda moment: moment.at_ms))
+    told = [Moment(text, at_ns) for at_ns, text in more if at_ns is not None]
+    return tuple(sorted((*barge_in.story, *told), key=lambda moment: moment.at_ns))
 
 
 def _generated_until(message: _Message, at_ns: int, askable: bool) -> int | None:
@@ -602,10 +603,7 @@ def _sound(samples: int | None, rates_hz: Iterable[int]) -> Sound | None:
 
 
 def _certain(samples: int, rates_hz: Iterable[int]) -> Sound:
-    rates = set(rates_hz)
-    return Sound(
-        samples, next(iter(rates)) if len(rates) == 1 else None, samples_ms(samples, rates)
-    )
+    return Sound(samples, one_rate(rates_hz))
 
 
 def _together(sounds: Sequence[Sound | None]) -> Sound | None:
@@ -627,7 +625,7 @@ def _amount(
         return None
     samples = sum(part.samples for part in known)
     rates = {g.rate_hz for s in segments for g in s.geometry.get(boundary, ())}
-    return Amount(sum(part.frames for part in known), samples, samples_ms(samples, rates))
+    return Amount(sum(part.frames for part in known), samples, one_rate(rates))
 
 
 def _interleaved(order: Sequence[str], more: Iterable[str]) -> list[str]:

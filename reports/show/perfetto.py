@@ -8,6 +8,7 @@ since the trace began.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,8 +16,9 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from probe.trace.reader import NONE
 from reports.results import Analysis, BargeIn
 from reports.show.tables import MissingLibraryError
-from reports.show.wording import shown, trace_name
+from reports.show.wording import shown
 from reports.timeline import FATES, Frames, Instant, Stretch, Timeline
+from reports.units import time_ms
 
 __all__ = ["render"]
 
@@ -49,7 +51,7 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
         raise MissingLibraryError(
             "Perfetto traces need the perfetto package: pip install 'sinkprobe[perfetto]'"
         ) from error
-    book = _Book(protos, shown(trace_name(analysis)))
+    book = _Book(protos, shown(os.path.basename(analysis.trace.path)))
     book.slices("caller", _of_stretches(timeline.caller))
     book.instants("recognition", timeline.words)
     book.slices("agent state", _of_stretches(timeline.agent))
@@ -112,9 +114,9 @@ def _of_frames(frames: Frames) -> Iterator[_Slice]:
 
 def _verdicts(barge_ins: Iterable[BargeIn]) -> list[Instant]:
     return [
-        Instant(round(b.verdict_ms * NS_PER_MS), f"verdict: {b.verdict_kind}", b.speech_id)
+        Instant(b.verdict_ns, f"verdict: {b.verdict_kind}", b.speech_id)
         for b in barge_ins
-        if b.verdict_ms is not None
+        if b.verdict_ns is not None
     ]
 
 
@@ -126,17 +128,16 @@ def _leaks(barge_ins: Iterable[BargeIn]) -> list[_Slice]:
             continue
         whole = "" if leak.ms is None else f" of {leak.ms:.1f} ms"
         for span in leak.spans:
-            start, stop = round(span.start_ms * NS_PER_MS), round(span.stop_ms * NS_PER_MS)
             samples = span.stop_sample - span.start_sample
             notes: dict[str, int | float | str | bool] = {
                 "samples": samples,
                 "start_sample": span.start_sample,
-                "verdict_ms": barge_in.verdict_ms or 0.0,
+                "verdict_ms": time_ms(barge_in.verdict_ns) or 0.0,
                 "outcome": barge_in.outcome or "undecided",
             }
             if barge_in.speech_id is not None:
                 notes["speech"] = barge_in.speech_id
-            found.append(_Slice(start, stop, f"leak{whole}", notes))
+            found.append(_Slice(span.start_ns, span.stop_ns, f"leak{whole}", notes))
     return sorted(found, key=lambda s: s.start_ns)
 
 
@@ -144,11 +145,10 @@ def _findings(analysis: Analysis) -> Iterator[Instant]:
     """At their first moment, else where their audio begins; what has neither is about no time."""
     for finding in analysis.findings:
         evidence = finding.evidence
-        times = [moment.at_ms for moment in evidence.moments[:1]]
-        times += [r.start_ms for r in evidence.ranges if r.start_ms is not None]
+        times = [moment.at_ns for moment in evidence.moments[:1]]
+        times += [r.start_ns for r in evidence.ranges if r.start_ns is not None]
         if times:
-            at_ns = round(times[0] * NS_PER_MS)
-            yield Instant(at_ns, finding.rule, None, finding.message)
+            yield Instant(times[0], finding.rule, None, finding.message)
 
 
 # --- The file ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from reports.results import Analysis, BargeIn, RealtimeMessage, Segment
+from reports.show import json
 from reports.show.wording import shown
 
 __all__ = ["KINDS", "MissingLibraryError", "Table", "csv_text", "parquet_bytes", "rows"]
@@ -72,7 +73,9 @@ def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
             "scenario": None if analysis.run is None else analysis.run.scenario,
             "trace_balanced": analysis.balanced,
         }
-        found += [{**about, **_flat(one, _FIELDS[table])} for one in _each(analysis, table)]
+        found += [
+            {**about, **_flat(json.plain(one), _FIELDS[table])} for one in _each(analysis, table)
+        ]
     return found
 
 
@@ -84,10 +87,11 @@ def _each(analysis: Analysis, table: Table) -> Sequence[Segment | BargeIn | Real
     return analysis.realtime.messages if analysis.realtime is not None else ()
 
 
-def _flat(one: Segment | BargeIn | RealtimeMessage, fields: Sequence[str]) -> dict[str, Cell]:
+def _flat(one: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Cell]:
+    """Columns of what the JSON report says of one thing."""
     flat: dict[str, Cell] = {}
     for field in fields:
-        value: Any = getattr(one, field)
+        value: Any = one[field]
         figures = _figures(field)
         if field == "segments":
             flat[field] = " ".join(map(str, value))
@@ -95,10 +99,10 @@ def _flat(one: Segment | BargeIn | RealtimeMessage, fields: Sequence[str]) -> di
             flat[field] = value
         elif field in _LEAKS:
             for boundary in _BOUNDARIES:
-                leak = (value or {}).get(boundary)
-                flat |= {f"{field}.{boundary}.{f}": getattr(leak, f, None) for f in figures}
+                leak = (value or {}).get(boundary) or {}
+                flat |= {f"{field}.{boundary}.{f}": leak.get(f) for f in figures}
         else:
-            flat |= {f"{field}.{f}": getattr(value, f, None) for f in figures}
+            flat |= {f"{field}.{f}": (value or {}).get(f) for f in figures}
     return flat
 
 

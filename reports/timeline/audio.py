@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from probe.trace.events import Tapped
 from probe.trace.reader import NONE
-from reports.account.facts import FOREVER
+from reports.account.boundary import FOREVER
 from reports.account.ledger import Ledger
 from reports.timeline.lanes import INHERITED, LOST, PARTLY_LOST, REFUSED, WHOLE, Depth, Frames
 

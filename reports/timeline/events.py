@@ -34,7 +34,7 @@ from probe.trace.events import (
     Untapped,
 )
 from probe.trace.reader import Trace
-from reports.account.facts import FOREVER
+from reports.account.boundary import FOREVER
 from reports.account.ledger import Ledger
 from reports.timeline.lanes import Instant, Stretch
 

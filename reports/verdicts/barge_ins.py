@@ -30,10 +30,8 @@ from probe.trace.events import (
     Tapped,
     TranscriptReceived,
 )
-from probe.trace.reader import NONE
+from reports.account.boundary import BOUNDARIES, FOREVER, PUSHED, SENT, SLACK_NS
 from reports.account.crossings import Audio, Crossed
-from reports.account.facts import FOREVER
-from reports.account.ledger import GAP_NS, SLACK_NS, Lost
 from reports.results import (
     Amount,
     BargeIn,
@@ -44,19 +42,13 @@ from reports.results import (
     Moment,
     Outcome,
     Survivor,
-    Unseen,
     VerdictKind,
 )
-from reports.units import instant_ms, samples_ms, time_ms
+from reports.units import one_rate
 
-__all__ = ["RESOLUTION_NS", "Turn", "find_barge_ins", "turns_of"]
+__all__ = ["Turn", "find_barge_ins", "turns_of"]
 
 Ints = NDArray[np.int64]
-
-BOUNDARIES: Final = ("captured", "pushed", "sent")
-
-RESOLUTION_NS: Final = 10_000_000
-"""Taken for the wire's resolution where the trace does not say: one block."""
 
 AFTERTHOUGHT_NS: Final = 50_000_000
 """How long after a barge-in's end the session may still report on it."""
@@ -147,9 +139,6 @@ class _Finder:
         self.turn_ns = [turn.start_ns for turn in self.turns]
         self.mark_ns = [mark.at_ns for mark, _ in ledger.marks]
         self.clear_ns = [began for _, began, _ in ledger.clears]
-        self.losses_of: dict[int, list[Lost]] = {}
-        for lost in ledger.losses:
-            self.losses_of.setdefault(lost.segment, []).append(lost)
         self.taken_until: dict[int, int] = {}
         """Position up to which each clear of a source took audio, by its time."""
         for lost in ledger.losses:
@@ -159,7 +148,7 @@ class _Finder:
         self.stopped: dict[str, _Attempt] = {}
         """Attempts that a resume may let go on."""
         self.under_way = audio.under_way
-        self.resolution = ledger.resolution_ns.get("sent") or RESOLUTION_NS
+        self.resolution = ledger.resolution_ns.get(SENT.name) or SENT.resolution_ns
         self.latest: dict[str, _Attempt] = {}
         self.attempts: list[_Attempt] = []
         self.attempts_of: dict[str, list[_Attempt]] = {}
@@ -330,7 +319,7 @@ class _Finder:
     def _ignored(self, attempts: Sequence[_Attempt]) -> list[_Attempt]:
         """The caller spoke over audio that was going out, and neither pause nor verdict came."""
         ignored = []
-        boundary = "sent" if "sent" in self.ledger.tapped else "pushed"
+        boundary = SENT if SENT.name in self.ledger.tapped else PUSHED
         went_out = {
             speech: (int(crossed.at_ns.min()), int(crossed.until_ns.max()))
             for speech in dict.fromkeys(s for s in self.segment_speech if s is not None)
@@ -339,10 +328,10 @@ class _Finder:
         of_speech: dict[str, list[_Attempt]] = {}
         for attempt in attempts:
             of_speech.setdefault(attempt.speech, []).append(attempt)
+        names, spans = list(went_out), np.array(list(went_out.values()), np.int64).reshape(-1, 2)
         for turn in self.turns:
-            for speech, (begin_ns, end_ns) in went_out.items():
-                if begin_ns >= turn.stop_ns or end_ns <= turn.start_ns:
-                    continue
+            over = (spans[:, 0] < turn.stop_ns) & (spans[:, 1] > turn.start_ns)
+            for speech in (names[row] for row in np.flatnonzero(over)):
                 mine = of_speech.get(speech, [])
                 met = any(
                     a.onset_ns == turn.start_ns
@@ -371,35 +360,12 @@ class _Finder:
             return None
         leaks: dict[str, Leak | None] = {}
         for boundary in BOUNDARIES:
-            if boundary not in self.ledger.tapped or self._is_unseen(boundary, speech, since_ns):
-                leaks[boundary] = None
+            if self.audio.unseen(boundary, speech, since_ns, until_ns) is not None:
+                leaks[boundary.name] = None
                 continue
             crossed = self.audio.crossed(boundary, speech, since_ns, until_ns)
-            leaks[boundary] = crossed.leak(GAP_NS if boundary == "sent" else FOREVER)
+            leaks[boundary.name] = crossed.leak(boundary.gap_ns)
         return leaks
-
-    def _is_unseen(self, boundary: str, speech: str, since_ns: int) -> bool:
-        """Whether a boundary was not counted any more when the speech went on."""
-        ledger = self.ledger
-        if ledger.bounded_ns is not None and since_ns >= ledger.bounded_ns:
-            return True
-        if boundary != "sent":
-            return False
-        t = self.trace.sent
-        if speech == self.under_way and ((t.start_sample == NONE) & (t.until_ns > since_ns)).any():
-            return True  # pushed before the probe came: how much of it is known, but not of what
-        mine = self.audio.segments_of.get(speech, [])
-        pushed, unseen = ledger.sums.pushed[mine].sum(), ledger.sums.unseen[mine].sum()
-        return bool(pushed and pushed == unseen)
-
-    def _unseen(self, speech: str, since_ns: int) -> Unseen:
-        """Why it is not known what was sent of a speech from an instant on."""
-        bounded = self.ledger.bounded_ns
-        if "sent" not in self.ledger.tapped:
-            return "unread"
-        if bounded is not None and since_ns >= bounded:
-            return "bounded"
-        return "under-way" if speech == self.under_way else "unread"
 
     # --- One barge-in ----------------------------------------------------------------------------
 
@@ -419,10 +385,10 @@ class _Finder:
         outcome = self._outcome(attempt, sent_leak, remaining)
         last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
         source_clear = self._source_clear(attempt, next_start)
-        stop_ms = None
+        stop_ns = None
         if verdict is not None and sent_leak is not None:
             late = last_sent is not None and last_sent > verdict and sent_leak.samples
-            stop_ms = instant_ms(last_sent - verdict) if late and last_sent is not None else 0.0
+            stop_ns = last_sent - verdict if late and last_sent is not None else 0
         causes, survivors = None, None
         if verdict is not None and sent_leak is not None:
             causes, survivors = self._causes(attempt, verdict, next_verdict)
@@ -436,17 +402,17 @@ class _Finder:
             partial=speech == self.under_way,
             unseen=None
             if verdict is None or sent_leak is not None
-            else self._unseen(speech, verdict),
-            onset_ms=instant_ms(attempt.onset_ns),
-            pause_ms=instant_ms(attempt.pause_ns),
-            verdict_ms=instant_ms(verdict),
+            else self.audio.unseen(SENT, speech, verdict, next_verdict),
+            onset_ns=attempt.onset_ns,
+            pause_ns=attempt.pause_ns,
+            verdict_ns=verdict,
             verdict_kind=attempt.kind,
-            commit_ms=instant_ms(attempt.commit_ns),
-            clear_ms=instant_ms(attempt.clear_ns),
-            source_clear_ms=instant_ms(source_clear),
-            resume_ms=instant_ms(attempt.resume_ns),
-            last_sent_ms=instant_ms(last_sent),
-            stop_ms=stop_ms,
+            commit_ns=attempt.commit_ns,
+            clear_ns=attempt.clear_ns,
+            source_clear_ns=source_clear,
+            resume_ns=attempt.resume_ns,
+            last_sent_ns=last_sent,
+            stop_ns=stop_ns,
             outcome=outcome,
             leaked=leaked,
             after_onset=self._leaks(speech, attempt.onset_ns, next_start),
@@ -459,7 +425,7 @@ class _Finder:
             remaining=remaining,
             causes=causes,
             survivors=survivors,
-            stalled_ms=self._stalled(attempt, last_sent),
+            stalled_ns=self._stalled(attempt, last_sent),
             story=self._story(attempt, next_start, last_sent),
             explanation="",
         )
@@ -484,32 +450,16 @@ class _Finder:
 
     def _remaining(self, attempt: _Attempt) -> Amount | None:
         """What of the speech could still have gone out at the verdict; a tail can't."""
-        verdict, ledger = attempt.verdict_ns, self.ledger
-        if verdict is None or not {"captured", "pushed", "sent"} <= ledger.tapped:
+        verdict = attempt.verdict_ns
+        samples = None if verdict is None else self.audio.remaining(attempt.speech, verdict)
+        if samples is None:
             return None
-        if attempt.speech == self.under_way or self._is_unseen("sent", attempt.speech, verdict):
-            return None
-        captured = self.audio.crossed("captured", attempt.speech, -FOREVER, FOREVER)
-        before = self.audio.crossed("sent", attempt.speech, -FOREVER, verdict)
-        segments = set(self.audio.segments_of.get(attempt.speech, ()))
-        gone = sum(
-            lost.stop - lost.start
-            for segment in segments
-            for lost in self.losses_of.get(segment, ())
-            if lost.at_ns < verdict and lost.cause != "pause"
-        )
-        samples = max(captured.samples - before.samples - gone, 0)
-        if samples <= int(ledger.sums.tail[sorted(segments)].sum()):
-            samples = 0
-        return Amount(
-            frames=len(captured.frame) if samples else 0,
-            samples=samples,
-            ms=samples_ms(samples, captured.rates),
-        )
+        frames = len(self.audio.frames(attempt.speech)) if samples else 0
+        return Amount(frames, samples.count, one_rate(samples.rates))
 
     def _last_sent(self, speech: str, until_ns: int) -> int | None:
         """Tick of the block with the last sent sample of a speech."""
-        crossed = self.audio.crossed("sent", speech, -FOREVER, until_ns)
+        crossed = self.audio.crossed(SENT, speech, -FOREVER, until_ns)
         if not len(crossed.stop):
             return None
         last = int(np.argmax(crossed.until_ns))
@@ -540,7 +490,7 @@ class _Finder:
     ) -> tuple[tuple[Cause, ...], tuple[Survivor, ...]]:
         """The leak by the state of sink and source in which each of its samples was sent, and how
         what was sent after a clear of the source escaped it."""
-        leaked = self.audio.crossed("sent", attempt.speech, verdict, until_ns)
+        leaked = self.audio.crossed(SENT, attempt.speech, verdict, until_ns)
         if not leaked.samples:
             return (), ()
         until_ns = min(until_ns, int(leaked.until_ns.max()))
@@ -586,7 +536,7 @@ class _Finder:
             low, high = max(begin, verdict), min(end, until_ns)
             if low >= high:
                 continue
-            crossed = self.audio.crossed("sent", attempt.speech, low, high)
+            crossed = self.audio.crossed(SENT, attempt.speech, low, high)
             if crossed.samples:
                 samples, rates = sums.get(cause, (0, set()))
                 sums[cause] = (samples + crossed.samples, rates | crossed.rates)
@@ -594,12 +544,10 @@ class _Finder:
                     self._escapes(crossed, escaped)
         return (
             tuple(
-                Cause(cause, samples, samples_ms(samples, rates))
-                for cause, (samples, rates) in sums.items()
+                Cause(cause, samples, one_rate(rates)) for cause, (samples, rates) in sums.items()
             ),
             tuple(
-                Survivor(how, samples, samples_ms(samples, rates))
-                for how, (samples, rates) in escaped.items()
+                Survivor(how, samples, one_rate(rates)) for how, (samples, rates) in escaped.items()
             ),
         )
 
@@ -649,22 +597,22 @@ class _Finder:
 
     def _survives(self, speech: str, clear_ns: int) -> bool:
         """Whether a push that was under way when the source was cleared went out all the same."""
-        ended = next((e for _, began, e in self.ledger.clears if began == clear_ns), clear_ns)
+        nth = bisect_left(self.clear_ns, clear_ns)
+        ended = self.ledger.clears[nth][2] if clear_ns in self.clear_ns[nth : nth + 1] else clear_ns
         parts, p, rows = self.ledger.parts, self.trace.pushed, self.audio.parts(speech)
         rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
         push = parts.push[rows]
         return bool(((p.at_ns[push] <= ended) & (p.ended_ns[push] >= clear_ns)).any())
 
-    def _stalled(self, attempt: _Attempt, last_sent: int | None) -> float:
+    def _stalled(self, attempt: _Attempt, last_sent: int | None) -> int:
         known = (attempt.onset_ns, attempt.first_ns, attempt.about_ns)
         # A stall that has just ended is what made the first of them late.
         begin = min(at_ns for at_ns in known if at_ns is not None) - SLACK_NS
         marks = (last_sent, attempt.clear_ns, attempt.commit_ns, attempt.about_ns)
         end = max(at_ns for at_ns in marks if at_ns is not None)
-        longest = max(
+        return max(
             (until - at for at, until in self.stalls if until > begin and at < end), default=0
         )
-        return time_ms(longest)
 
     def _story(self, attempt: _Attempt, until_ns: int, last_sent: int | None) -> tuple[Moment, ...]:
         """What happened around the verdict, in order; one moment of it is the verdict."""
@@ -709,7 +657,7 @@ class _Finder:
         for at_ns, text in sorted(moments):
             decides = not found and at_ns == attempt.verdict_ns and text.startswith(deciding)
             found = found or decides
-            story.append(Moment(text, time_ms(at_ns), decides))
+            story.append(Moment(text, at_ns, decides))
         return tuple(story)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reports.results import Amount, BargeIn, GenerationStop, Leak, Realtime, Sound
+from reports.results import BargeIn, GenerationStop, Leak, Measured, Realtime
+from reports.units import ns_text
 
 __all__ = ["amount_text", "explain", "explain_stop", "measured"]
 
@@ -23,6 +24,10 @@ _UNSEEN = {
     "under-way": "part of it was in the source already",
     "bounded": "the file of the trace had reached its bound by then",
     "unread": "nobody read the wire",
+    "source-unread": "some of it went into a source whose wire nobody read",
+    "resampled": "the sink resamples, so that nothing shows whose the audio behind it is",
+    "changed": "the sink changes the audio, so that nothing shows whose it is behind it",
+    "buffer-reused": "the sink uses one buffer again, so that nothing shows whose audio is in it",
 }
 
 _WHY = {
@@ -34,16 +39,18 @@ _WHY = {
 }
 
 
-def amount_text(amount: Amount | Leak | Sound | None) -> str:
+def amount_text(amount: Measured | None) -> str:
     """``40.0 ms (960 samples)``; a dash where it is not known."""
     if amount is None:
         return "–"
-    return measured(amount.samples, amount.ms)
+    return measured(amount)
 
 
-def measured(samples: int, ms: float | None) -> str:
+def measured(audio: Measured) -> str:
     """Milliseconds and samples; samples alone where rates mix."""
-    return f"{samples} samples" if ms is None else f"{ms:.1f} ms ({samples} samples)"
+    if audio.ms is None:
+        return f"{audio.samples} samples"
+    return f"{audio.ms:.1f} ms ({audio.samples} samples)"
 
 
 def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
@@ -54,7 +61,7 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
             f"The caller spoke over the agent and nothing stopped it: {amount_text(over)} of the "
             f"reply were sent while the caller was speaking.{_why_ignored(options)}"
         )
-    if barge_in.verdict_ms is None:
+    if barge_in.verdict_ns is None:
         return _without_verdict(barge_in)
     sentences = [_decision(barge_in)]
     sent = (barge_in.leaked or {}).get("sent")
@@ -67,10 +74,7 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
     elif sent.samples == 0:
         sentences.append("Nothing of the speech was sent after it.")
     else:
-        parts = [
-            _WHY[cause.cause].format(measured(cause.samples, cause.ms))
-            for cause in barge_in.causes or ()
-        ]
+        parts = [_WHY[cause.cause].format(measured(cause)) for cause in barge_in.causes or ()]
         sentences.append(f"After it were sent: {'; '.join(parts)}.")
         if any(m.event.endswith("survives it") for m in barge_in.story):
             sentences.append(
@@ -86,11 +90,11 @@ def _unseen(barge_in: BargeIn) -> str:
 
 def _decision(barge_in: BargeIn) -> str:
     decided = _DECIDED[barge_in.verdict_kind or "programmatic"]
-    text = f"The verdict was {decided} at {barge_in.verdict_ms:.1f} ms"
-    if barge_in.verdict_kind == "activity" and barge_in.pause_ms is not None:
+    text = f"The verdict was {decided} at {ns_text(barge_in.verdict_ns or 0)}"
+    if barge_in.verdict_kind == "activity" and barge_in.pause_ns is not None:
         text += ", which paused the speech; the speech was committed later, so the pause decided"
-    elif barge_in.onset_ms is not None and barge_in.verdict_ms is not None:
-        text += f", {barge_in.verdict_ms - barge_in.onset_ms:.1f} ms after the caller's onset"
+    elif barge_in.onset_ns is not None and barge_in.verdict_ns is not None:
+        text += f", {ns_text(barge_in.verdict_ns - barge_in.onset_ns)} after the caller's onset"
     if barge_in.partial:
         text += "; the speech was under way when the probe came"
     elif barge_in.segment is None:
@@ -99,24 +103,24 @@ def _decision(barge_in: BargeIn) -> str:
 
 
 def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -> list[str]:
-    verdict = barge_in.verdict_ms or 0.0
+    verdict = barge_in.verdict_ns or 0
     of = "" if barge_in.remaining is None else f" of {amount_text(barge_in.remaining)}"
     went = (
         f"{amount_text(sent)}{of} that remained of the reply went out after the verdict"
         if sent is not None
         else "how much of the reply went out after the verdict is not known: " + _unseen(barge_in)
     )
-    if barge_in.resume_ms is None:
+    if barge_in.resume_ns is None:
         return [
             f"Nothing stopped the speech for good: {went}.",
             "That is what this build decided, and no accident of timing.",
         ]
     transcripts = [
-        m for m in barge_in.story if m.event.startswith("final transcript") and m.at_ms >= verdict
+        m for m in barge_in.story if m.event.startswith("final transcript") and m.at_ns >= verdict
     ]
     timeout = options.get("false_interruption_timeout_s")
     limit = f" (false_interruption_timeout {timeout} s)" if timeout is not None else ""
-    followed = any(m.at_ms <= barge_in.resume_ms for m in transcripts)
+    followed = any(m.at_ns <= barge_in.resume_ns for m in transcripts)
     model = barge_in.verdict_kind == "overlap"
     decided = "The model had decided" if model else "That had been decided"
     came = (
@@ -125,8 +129,8 @@ def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -
         else f"{decided}, and no final transcript followed before the timeout{limit}: "
     )
     return [
-        f"{came}the gate was opened again at {barge_in.resume_ms:.1f} ms, "
-        f"{barge_in.resume_ms - verdict:.1f} ms after the verdict, and the speech went on.",
+        f"{came}the gate was opened again at {ns_text(barge_in.resume_ns)}, "
+        f"{ns_text(barge_in.resume_ns - verdict)} after the verdict, and the speech went on.",
         f"So {went}.",
         "This is no accident of timing: the build let its own verdict lapse, and would do so "
         "every time it takes this path.",
@@ -134,14 +138,14 @@ def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -
 
 
 def _without_verdict(barge_in: BargeIn) -> str:
-    pause = barge_in.pause_ms
+    pause = barge_in.pause_ns
     text = "No verdict came."
     if pause is not None:
-        text += f" The speech was paused at {pause:.1f} ms"
-        if barge_in.resume_ms is not None:
+        text += f" The speech was paused at {ns_text(pause)}"
+        if barge_in.resume_ns is not None:
             text += (
-                f" and went on at {barge_in.resume_ms:.1f} ms, "
-                f"{barge_in.resume_ms - pause:.1f} ms later"
+                f" and went on at {ns_text(barge_in.resume_ns)}, "
+                f"{ns_text(barge_in.resume_ns - pause)} later"
             )
         elif barge_in.outcome == "finished":
             text += " and was never resumed; it ended by itself"
@@ -165,18 +169,18 @@ def explain_stop(stop: GenerationStop, realtime: Realtime) -> str:
         False: f"when {mine} was no longer being generated",
         None: f"playing {mine}; whether it was still being generated can't be seen",
     }[stop.under_way]
-    text = f"Speech {stop.speech_id} was interrupted at {stop.interrupt_ms:.1f} ms {state}."
-    if stop.cancel_ms is None:
+    text = f"Speech {stop.speech_id} was interrupted at {ns_text(stop.interrupt_ns)} {state}."
+    if stop.cancel_ns is None:
         return f"{text} No cancel was sent{'' if stop.under_way is not False else ' or needed'}."
-    delay = stop.cancel_after_interrupt_ms or 0.0
-    when = f"{abs(delay):.1f} ms {'before' if delay < 0 else 'after'} the interrupt"
-    late = stop.cancel_after_end_ms
+    delay = stop.cancel_after_interrupt_ns or 0
+    when = f"{ns_text(abs(delay))} {'before' if delay < 0 else 'after'} the interrupt"
+    late = stop.cancel_after_end_ns
     if late is None:
         when += ", and no end of the response was seen"
     elif late < 0:
-        when += f", {-late:.1f} ms before the response ended"
+        when += f", {ns_text(-late)} before the response ended"
     else:
-        when += f", {late:.1f} ms after the response had ended"
+        when += f", {ns_text(late)} after the response had ended"
     hit = f"hit {_responses(stop.hit, realtime)}" if stop.hit else "hit nothing"
     others = sorted(set(stop.hit) - set(stop.responses))
     if others and len(others) < len(stop.hit):
