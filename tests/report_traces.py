@@ -140,6 +140,8 @@ class Sink:
     """Written on every push."""
     follows: bool = True
     """Whether the probe can follow the content through it."""
+    ratio: int = 1
+    """Samples it makes of each that it gets; its dropped and held samples are counted in those."""
     rest: list[int] = field(default_factory=list)
     waiting: list[list[int]] = field(default_factory=list)
     open: bool = True
@@ -277,7 +279,8 @@ class Simulation:
         )
         self.truth[segment].captured += samples
         self.owner += [segment] * samples
-        sink.rest += range(self.captured, self.captured + samples)
+        new = range(self.captured, self.captured + samples)
+        sink.rest += [position for position in new for _ in range(sink.ratio)]
         self.captured += samples
         self._cut(sink)
 
