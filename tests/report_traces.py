@@ -411,8 +411,8 @@ class Simulation:
                 self.truth[owner].added += position == ADDED
 
     def _owners(self, source: Source, positions: list[int]) -> list[int]:
-        """What is added belongs to what came before it on its source, at the start to what comes
-        after it."""
+        """What is added is given to what came before it on its source, at the start to what comes
+        after it. (A segment under way may be nearer the truth; sums over segments are the same.)"""
         known = [None if p == ADDED else self.owner[p] for p in positions]
         before = source.last_owner
         if before is None:

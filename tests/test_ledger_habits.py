@@ -45,7 +45,36 @@ def test_silence_of_the_sinks_own_is_added_and_balances(tmp_path: Path, before: 
     assert analysis.totals.added_samples == 240
 
 
-def test_what_is_added_between_two_segments_is_of_the_one_before(tmp_path: Path) -> None:
+def test_what_is_added_in_front_of_a_segment_is_of_that_segment(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240, speech="s1"),
+        pushed(2, 1, 0, 240),
+        captured(50, 2, 240, 240, speech="s2"),
+        pushed(51, 2, 240, 480, captured=[(None, 240), (240, 240)], added_samples=240),
+        sent(10, 0, 240),
+        sent(60, 240, 480),
+    )
+    assert [segment.added_samples for segment in analysis.segments] == [0, 240]
+
+
+def test_what_is_added_before_older_audio_is_of_that(tmp_path: Path) -> None:
+    # The next segment has begun, but what comes behind the silence is still of the one before.
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480, speech="s1"),
+        pushed(2, 1, 0, 240),
+        captured(3, 2, 480, 240, speech="s2"),
+        pushed(4, 2, 240, 480, captured=[(None, 240), (240, 240)], added_samples=240),
+        pushed(5, 3, 720, 240, captured=[(480, 240)]),
+        sent(10, 0, 960),
+    )
+    assert [segment.added_samples for segment in analysis.segments] == [240, 0]
+
+
+def test_what_is_added_behind_a_segment_is_of_that_segment(
+    tmp_path: Path,
+) -> None:
     call = Simulation()
     call.capture(1200, "s1")
     call.add(1200)
@@ -124,11 +153,12 @@ def test_captured_and_added_are_pushed_dropped_and_held(steps: list[tuple[str, i
         assert segment.captured is not None
         assert segment.pushed is not None
         assert segment.sent is not None
-        assert segment.captured.samples + truth.added == (
+        assert segment.captured.samples + (segment.added_samples or 0) == (
             segment.pushed.samples + (segment.dropped_samples or 0) + (segment.held_samples or 0)
         )
-        assert (segment.added_samples, segment.sent.samples) == (truth.added, truth.sent)
         assert (segment.dropped_samples, segment.held_samples) == (truth.dropped, truth.held)
+    assert analysis.totals.added_samples == sum(truth.added for truth in call.truth)
+    assert analysis.totals.sent_samples == sum(truth.sent for truth in call.truth)
 
 
 # --- Skipped -------------------------------------------------------------------------------------
