@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import ast
 import json
+import os
 import re
 import shutil
 import signal
@@ -112,11 +113,14 @@ def run(work: Path, jobs: int, minutes: float) -> int:
     """Let mutmut try what it has not tried yet, the quickest first, for so long."""
     command = [MUTMUT, "run", "--max-children", str(jobs)]
     with (work / "mutmut.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=work, stdout=log, stderr=log)
+        process = subprocess.Popen(
+            command, cwd=work, stdout=log, stderr=log, start_new_session=True
+        )
         try:
             return process.wait(minutes * 60)
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
-            process.send_signal(signal.SIGINT)
+            # With the forks that try mutants; what is known by then is on disk.
+            os.killpg(process.pid, signal.SIGTERM)
             process.wait()
             return 0
 
