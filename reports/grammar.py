@@ -150,12 +150,13 @@ def terms(node: ast.expr) -> list[tuple[Literal[1, -1], ast.expr]]:
 # --- Reading a text ------------------------------------------------------------------------------
 
 
-def read(text: str, kebab: Container[str]) -> Expression:
+def read(text: str, kebab: Container[str], opens: Container[str]) -> Expression:
     """The expression that a text is.
 
     Args:
         text: of any content.
         kebab: words with hyphens in them, where those are no minus. After ``no`` none is.
+        opens: what it may begin with: ``#``, ``no``, ``not``, ``new``.
 
     Raises:
         GrammarError: it is none, whatever its names mean.
@@ -164,9 +165,9 @@ def read(text: str, kebab: Container[str]) -> Expression:
         raise GrammarError(0, f"expected at most {LONGEST} characters, found {len(text)}")
     tokens = [*_tokens(text, kebab)]
     selector = None
-    if tokens[0].text == "#":
+    if tokens[0].text == "#" and "#" in opens:
         selector, tokens = tokens[1], tokens[2:] or tokens[-1:]
-    written = _as_python(tokens)
+    written = _as_python(tokens, opens)
     tree = ast.parse(written.python.rstrip(), mode="eval").body
     return Expression(text, tree, selector, written.tokens)
 
@@ -205,12 +206,12 @@ class _Writer:
 _OPENED: Final = {"no": "no(", "not": "not", "new": "new("}
 
 
-def _as_python(tokens: Sequence[Token]) -> _Writer:
+def _as_python(tokens: Sequence[Token], opens: Container[str]) -> _Writer:
     """As far as names and numbers take turns with operators, so that Python can parse it; the token
     that comes then is the last."""
     out = _Writer()
-    opened = tokens[0].text if tokens[0].text in _OPENED else ""
-    if opened == "new" and tokens[1].text != ":":
+    opened = tokens[0].text if tokens[0].text in opens else ""
+    if opened not in _OPENED or (opened == "new" and tokens[1].text != ":"):
         opened = ""
     if opened:
         out.put(tokens[0], _OPENED[opened])

@@ -126,7 +126,7 @@ def parse(text: str) -> Assertion:
         AssertionSyntaxError: it stands for none.
     """
     try:
-        expression = read(text, _KEBAB)
+        expression = read(text, _KEBAB, opens=("#", "no", "not"))
         selector = _selector(expression.selector)
         per_barge_in = _is_per_barge_in(expression, chosen=selector is not None)
         if selector is not None and not per_barge_in:
