@@ -108,10 +108,6 @@ class Expression:
         """The token before a node that is not the first."""
         return self.tokens[self._index(node.col_offset) - 1]
 
-    def after(self, node: ast.expr) -> Token:
-        """The token behind a node."""
-        return self.tokens[self._index(node.end_col_offset or 0)]
-
     def said(self, node: ast.expr) -> str:
         """A node as it was written, with single spaces."""
         last = self.tokens[self._index(node.end_col_offset or 0) - 1]

@@ -360,7 +360,7 @@ def test_a_result_is_plain_data(calls: Calls) -> None:
         ("not verdict", 5, "expected one of partial, balanced, complete, control.whole"),
         ("no", 3, "expected a rule or one of capture, push"),
         ("no capture", 11, "expected after and an instant, found the end"),
-        ("no push before clear", 9, "expected after: audio is looked for from an instant on"),
+        ("no push before clear", 9, "expected after and an instant, found 'before'"),
         ("no push after finished", 15, "expected one of onset, pause, verdict, commit, clear"),
         ("no pause after", 15, "found the end"),
         ("no verdict after clear", 12, "expected the end, found 'after'"),
@@ -388,6 +388,14 @@ def test_a_wrong_assertion_is_one_line_with_the_column(wrong: str, column: int, 
     assert caught.value.position == column - 1
     assert "\n" not in message
     assert isinstance(caught.value, UsageError)
+
+
+def test_every_word_can_be_said_and_a_difference_needs_no_spaces(calls: Calls) -> None:
+    for name, words in WORDS.items():
+        for word in words:
+            parse(f"{name} != {word}")
+            parse(f"#{word} verdict < clear")
+    assert check(calls(), "clear-verdict<1s").holds is True
 
 
 WORDS_OF_IT = (

@@ -8,11 +8,25 @@ type, and an amount of audio with samples or with its length.
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import operator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 from probe.errors import UsageError
+from reports.assertions.judging import (
+    Compare,
+    Judge,
+    Sum,
+    judge_audio,
+    judge_chain,
+    judge_marks,
+    judge_never,
+    judge_rule,
+    judge_trace,
+    judge_value,
+)
 from reports.assertions.reading import Name, Type
 from reports.assertions.vocabulary import (
     AUDIO_EVENTS,
@@ -25,17 +39,7 @@ from reports.assertions.vocabulary import (
 from reports.findings import RULES
 from reports.grammar import Expression, GrammarError, Quantity, Token, expected, read, terms
 
-__all__ = [
-    "Absence",
-    "Assertion",
-    "AssertionSyntaxError",
-    "Sum",
-    "absence_of",
-    "name_of",
-    "parse",
-    "sum_of",
-    "word_of",
-]
+__all__ = ["Assertion", "AssertionSyntaxError", "parse"]
 
 _KEBAB: Final = {word for words in (RULES, *WORDS.values()) for word in words if "-" in word}
 _CHOSEN: Final = (*WORDS["kind"], *WORDS["outcome"])
@@ -54,6 +58,17 @@ _ARTICLES: Final[dict[Type, str]] = {
     "count": "a number",
     "word": "a word",
     "flag": "a yes or no",
+}
+_LITERALS: Final[dict[str | None, Type]] = {"ns": "length", "samples": "amount", None: "count"}
+"""Of numbers, by their unit."""
+_INSTANTS: Final = [name.name for name in NAMES.values() if name.type == "instant"]
+_COMPARES: Final[Mapping[type[ast.cmpop], Compare]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
 }
 _ADDED: Final[dict[tuple[Type, int, Type], Type]] = {
     ("instant", -1, "instant"): "length",
@@ -78,45 +93,15 @@ class AssertionSyntaxError(UsageError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sum:
-    """Names and numbers, added up."""
-
-    terms: tuple[tuple[Literal[1, -1], Name | Quantity], ...]
-    type: Type
-    text: str
-
-    @property
-    def literal(self) -> Quantity | None:
-        """The number it consists of, if it is one."""
-        (_, term), *more = self.terms
-        return term if not more and isinstance(term, Quantity) else None
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        return tuple(term for _, term in self.terms if isinstance(term, Name))
-
-
-@dataclass(frozen=True, slots=True)
-class Absence:
-    """Something did not happen, at all or on one side of an instant."""
-
-    event: str
-    """A mark, audio that crosses a boundary, an instant, or a rule that fires."""
-    side: str = ""
-    """``after`` or ``before``; empty: at all."""
-    instant: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Assertion:
     """What must hold."""
 
     text: str
     selector: int | str | None
     """Which barge-ins it is about: a number from 1, a kind or an outcome; ``None``: all."""
-    expression: Expression
     per_barge_in: bool
     """Whether it is judged barge-in by barge-in, or once for the trace."""
+    judge: Judge
 
 
 def parse(text: str) -> Assertion:
@@ -128,7 +113,7 @@ def parse(text: str) -> Assertion:
     try:
         expression = read(text, _KEBAB, opens=("#", "no", "not"))
         selector = _selector(expression.selector)
-        per_barge_in = _is_per_barge_in(expression, chosen=selector is not None)
+        per_barge_in, judge = _claim(expression, chosen=selector is not None)
         if selector is not None and not per_barge_in:
             raise GrammarError(
                 text.index("#"),
@@ -136,7 +121,7 @@ def parse(text: str) -> Assertion:
             )
     except GrammarError as error:
         raise AssertionSyntaxError(text, error.position, error.message) from None
-    return Assertion(text.strip(), selector, expression, per_barge_in)
+    return Assertion(text.strip(), selector, per_barge_in, judge)
 
 
 def _selector(token: Token | None) -> int | str | None:
@@ -153,94 +138,84 @@ def _selector(token: Token | None) -> int | str | None:
 # --- Claims --------------------------------------------------------------------------------------
 
 
-def _is_per_barge_in(e: Expression, *, chosen: bool) -> bool:
-    """Whether a claim is about single barge-ins.
+def _claim(e: Expression, *, chosen: bool) -> tuple[bool, Judge]:
+    """Whether it is about single barge-ins, and what judges it.
 
     Raises:
         GrammarError: it makes no sense.
     """
     first, following, last = NAMES.get(e.tokens[0].text), e.tokens[1], e.tokens[-1]
-    per_barge_in = False
-    about: Sequence[Name] = ()
-    rest = "the end"
+    names: Sequence[Name] = ()
     match e.tree:
         case ast.Call() as call:
-            absence = absence_of(e, call)
-            if absence.event in MARKS and not absence.side:
-                rest = "after, before or the end"
-            per_barge_in = absence.event not in RULES and (bool(absence.side) or chosen)
-        case ast.UnaryOp(operand=ast.expr() as node):
+            return _absence(e, call, chosen=chosen)
+        case ast.UnaryOp(operand=ast.expr()):
             flags = [name.name for name in NAMES.values() if name.type == "flag"]
-            if e.first(node).text not in flags:
-                raise expected(f"one of {', '.join(flags)}", e.first(node), flags)
-            about = [name_of(e, node)]
+            if following.text not in flags:
+                raise expected(f"one of {', '.join(flags)}", following, flags)
+            names = [NAMES[following.text]]
+            judge = partial(judge_value, names[0], True, False)
         case _ if first is not None and first.type == "flag":
-            if following.text:
-                raise expected("the end", following)
-            about = [first]
-        case ast.Compare() if first is not None and first.type == "word":
-            word_of(e)
-            about = [first]
+            names, last = [first], following
+            judge = partial(judge_value, first, True, True)
+        case _ if first is not None and first.type == "word":
+            names, last = [first], e.tokens[min(3, len(e.tokens) - 1)]
+            judge = partial(judge_value, first, *_word(e, first))
         case ast.Compare() as compare:
-            about = [name for sum_ in _sums(e, compare) for name in sum_.names]
+            sums = _sums(e, compare)
+            names = [name for sum_ in sums for name in sum_.names]
+            judge = partial(judge_chain, sums, [_COMPARES[type(op)] for op in compare.ops])
         case node:
-            if first is not None and first.type == "word":
-                raise expected("== or !=", following)
-            sum_of(e, node)
+            _sum(e, node)
             raise expected("a comparison (< <= > >= == !=)", last)
-    if last.text:
-        raise expected(rest, last)
-    return per_barge_in or any(name.per == "barge-in" for name in about)
+    _check_end(last)
+    return any(name.per == "barge-in" for name in names), judge
 
 
-def name_of(e: Expression, node: ast.expr) -> Name:
-    """The name that a node is, which there is."""
-    return NAMES[e.first(node).text]
+def _check_end(token: Token, what: str = "the end") -> None:
+    if token.text:
+        raise expected(what, token)
 
 
-def absence_of(e: Expression, call: ast.Call) -> Absence:
-    """What must not come.
+def _word(e: Expression, name: Name) -> tuple[str, bool]:
+    """The word that another has to be, or not to be."""
+    _, compare, *rest = e.tokens
+    if compare.text not in ("==", "!="):
+        raise expected("== or !=", compare)
+    if rest[0].text not in WORDS[name.name]:
+        raise expected(f"one of {', '.join(WORDS[name.name])}", rest[0], WORDS[name.name])
+    return rest[0].text, compare.text == "=="
 
-    Raises:
-        GrammarError: nothing is looked for in that way.
-    """
-    node, event = call.args[0], e.first(call.args[0])
-    side = next(iter(call.keywords), None)
-    instants = [name.name for name in NAMES.values() if name.type == "instant"]
-    known = (*EVENTS, *(name for name in instants if name not in MARKS))
+
+def _absence(e: Expression, call: ast.Call, *, chosen: bool) -> tuple[bool, Judge]:
+    """What must not come."""
+    _, event, following, *_ = e.tokens
+    sides = {side.arg: e.first(side.value) for side in call.keywords}
     if "-" in event.text and event.text not in RULES:
         raise expected("a rule", event, RULES)
+    known = [*EVENTS, *(instant for instant in _INSTANTS if instant not in MARKS)]
     if event.text not in known and event.text not in RULES:
         raise expected(f"a rule or one of {', '.join(known)}", event, known)
-    if side is None:
-        if event.text in AUDIO_EVENTS:
-            raise expected("after and an instant", e.after(node))
-        return Absence(event.text)
+    if event.text in AUDIO_EVENTS and "after" not in sides:
+        raise expected("after and an instant", following)
     if event.text not in EVENTS:
-        raise expected("the end", e.first(side))
-    if event.text in AUDIO_EVENTS and side.arg == "before":
-        raise expected("after: audio is looked for from an instant on", e.first(side))
-    allowed = [*AUDIO_INSTANTS] if event.text in AUDIO_EVENTS else instants
-    instant = e.first(side.value)
-    if instant.text not in allowed:
-        raise expected(f"one of {', '.join(allowed)}", instant, allowed)
-    return Absence(event.text, side.arg or "", instant.text)
-
-
-def word_of(e: Expression) -> str:
-    """The word that another is, or is not.
-
-    Raises:
-        GrammarError: it can't be that.
-    """
-    if e.tokens[1].text not in ("==", "!="):
-        raise expected("== or !=", e.tokens[1])
-    word, words = e.tokens[2], WORDS[e.tokens[0].text]
-    if word.text not in words:
-        raise expected(f"one of {', '.join(words)}", word, words)
-    if e.tokens[3].text:
-        raise expected("the end", e.tokens[3])
-    return word.text
+        _check_end(following)
+    for instant in sides.values():
+        allowed = [*AUDIO_INSTANTS] if event.text in AUDIO_EVENTS else _INSTANTS
+        if instant.text not in allowed:
+            raise expected(f"one of {', '.join(allowed)}", instant, allowed)
+    _check_end(e.tokens[-1], "the end" if sides else "after, before or the end")
+    if event.text in RULES:
+        return False, partial(judge_rule, event.text)
+    for side, instant in sides.items():
+        if event.text in AUDIO_EVENTS:
+            return True, partial(judge_audio, event.text, NAMES[instant.text])
+        return True, partial(judge_marks, event.text, side, NAMES[instant.text])
+    if not chosen:
+        return False, partial(judge_trace, event.text)
+    if event.text in MARKS:
+        return True, partial(judge_marks, event.text, None, None)
+    return True, partial(judge_never, NAMES[event.text])
 
 
 # --- Sums ----------------------------------------------------------------------------------------
@@ -248,10 +223,9 @@ def word_of(e: Expression) -> str:
 
 def _sums(e: Expression, compare: ast.Compare) -> list[Sum]:
     """What is compared, one with the next."""
-    nodes = [compare.left, *compare.comparators]
     sums: list[Sum] = []
-    for node in nodes:
-        sums.append(sum_of(e, node))
+    for node in (compare.left, *compare.comparators):
+        sums.append(_sum(e, node))
         if sums[1:]:
             _check_comparable(sums[-2], sums[-1], e.first(node).at)
     if not any(sum_.names for sum_ in sums):
@@ -259,12 +233,8 @@ def _sums(e: Expression, compare: ast.Compare) -> list[Sum]:
     return sums
 
 
-def sum_of(e: Expression, node: ast.expr) -> Sum:
-    """The sum that a node is; that of a single name or number is itself.
-
-    Raises:
-        GrammarError: there is no such name, or these are not added up.
-    """
+def _sum(e: Expression, node: ast.expr) -> Sum:
+    """The sum that a node is; that of a single name or number is itself."""
     added: list[tuple[Literal[1, -1], Name | Quantity]] = []
     found: Type | None = None
     for sign, part in terms(node):
@@ -276,13 +246,11 @@ def sum_of(e: Expression, node: ast.expr) -> Sum:
 
 
 def _term(e: Expression, node: ast.expr) -> tuple[Name | Quantity, Type]:
-    quantity = e.quantity(node)
+    quantity, token = e.quantity(node), e.first(node)
     if quantity is not None:
-        if quantity.unit == "%":
-            raise GrammarError(e.first(node).at, "expected a unit (ms, s or samples), found '%'")
-        kinds: dict[str | None, Type] = {"ns": "length", "samples": "amount", None: "count"}
-        return quantity, kinds[quantity.unit]
-    token = e.first(node)
+        if quantity.unit not in _LITERALS:
+            raise GrammarError(token.at, "expected a unit (ms, s or samples), found '%'")
+        return quantity, _LITERALS[quantity.unit]
     name = NAMES.get(token.text)
     if name is None:
         groups = sorted(known for known in NAMES if known.startswith(f"{token.text}."))
@@ -296,46 +264,35 @@ def _term(e: Expression, node: ast.expr) -> tuple[Name | Quantity, Type]:
 
 def _sum_type(e: Expression, left: Type, sign: int, right: Type, node: ast.expr) -> Type:
     """What comes of adding a node to what stands before it."""
-    found = _ADDED.get((left, sign, right))
-    if found is not None:
-        return found
+    added = {one: found for (to, by, one), found in _ADDED.items() if (to, by) == (left, sign)}
+    if right in added:
+        return added[right]
     operator = e.before(node)
-    wanted = [_ARTICLES[one] for (to, by, one) in _ADDED if (to, by) == (left, sign)]
-    if not wanted:
-        raise GrammarError(operator.at, f"{_ARTICLES[left]} is not added up; expected a comparison")
-    raise GrammarError(
-        e.first(node).at,
-        f"expected {' or '.join(wanted)} after {operator.text!r}, found {_ARTICLES[right]}",
-    )
+    if not added:
+        message = f"{_ARTICLES[left]} is not added up; expected a comparison"
+        raise GrammarError(operator.at, message)
+    wanted = " or ".join(_ARTICLES[one] for one in added)
+    found = f"found {_ARTICLES[right]}"
+    raise GrammarError(e.first(node).at, f"expected {wanted} after {operator.text!r}, {found}")
 
 
 def _check_comparable(left: Sum, right: Sum, at: int) -> None:
     number = right.literal or left.literal
-    if number is not None:
-        _check_fits(left if right.literal else right, number, at)
-    elif left.type != right.type or not (left.names or right.names):
-        raise GrammarError(
-            at,
-            f"{left.text} is {_ARTICLES[left.type]}: expected another, "
-            f"found {_ARTICLES[right.type]}, {right.text}",
-        )
-
-
-def _check_fits(sum_: Sum, number: Quantity, at: int) -> None:
-    """Whether a number can be held against a sum."""
-    if sum_.type == "count":
+    sum_ = left if right.literal or not number else right
+    is_what = f"{sum_.text} is {_ARTICLES[sum_.type]}"
+    if number is None:
+        fits = left.type == right.type
+        message = f"{is_what}: expected another, found {_ARTICLES[right.type]}, {right.text}"
+    elif sum_.type == "count":
         fits = number.unit is None and number.value.denominator == 1
         message = f"{sum_.text} is counted: expected a whole number without a unit"
     elif sum_.type == "instant":
-        fits = False
-        message = f"{sum_.text} is an instant: expected another, or a difference of two"
+        fits, message = False, f"{is_what}: expected another, or a difference of two"
     else:
         units, allowed = _ALLOWED.get(sum_.text) or _ALLOWED[sum_.type]
+        fits = number.unit in allowed or (number.unit is None and number.value == 0)
+        message = f"{is_what}: expected a number in {units}"
         if number.unit is None:
-            fits = number.value == 0
             message = f"expected a unit ({units}) with the number {sum_.text} is held against"
-        else:
-            fits = number.unit in allowed
-            message = f"{sum_.text} is {_ARTICLES[sum_.type]}: expected a number in {units}"
     if not fits:
         raise GrammarError(at, message)

@@ -199,6 +199,13 @@ def _model_counted(name: str, meaning: str) -> Name:
     return Name(name, "count", f"{meaning} the realtime model", find, "trace")
 
 
+def _amount(name: str, meaning: str, find: _Find, **more: Any) -> Name:
+    return Name(name, "amount", meaning, find, **more)
+
+
+_LEFT: Final[Mapping[str, Any]] = {"needs": ("sent",), "since": "verdict", "at": "sent"}
+"""Of what is known from what was sent after the verdict."""
+
 _AMOUNTS: Final = {
     "leaked": "after the verdict",
     "after_onset": "after the onset",
@@ -226,15 +233,7 @@ _ALL: Final = (
         "the realtime model was told to cancel",
         find=_of_stop(lambda _, stop: stop.cancel_ns),
     ),
-    Name(
-        "stop",
-        "length",
-        "verdict to last sample sent, 0 for none",
-        _stop,
-        needs=("sent",),
-        since="verdict",
-        at="sent",
-    ),
+    Name("stop", "length", "verdict to last sample sent, 0 for none", _stop, **_LEFT),
     Name("stalled", "length", "longest stall of the loop around it", _instant("stalled")),
     Name(
         "generating",
@@ -243,60 +242,31 @@ _ALL: Final = (
         _of_stop(_generating),
     ),
     *(
-        Name(
-            f"{name}.{boundary}",
-            "amount",
-            f"of the speech {boundary} {when}",
-            _crossed(name, boundary),
-            needs=(boundary,),
-            at=boundary,
-        )
+        _amount(f"{name}.{b}", f"of the speech {b} {when}", _crossed(name, b), needs=(b,), at=b)
         for name, when in _AMOUNTS.items()
-        for boundary in _FLOW
+        for b in _FLOW
     ),
     *(
-        Name(
+        _amount(
             f"causes.{cause.replace('-', '_')}",
-            "amount",
             f"part of the leak: {cause}",
             _cause(cause),
-            needs=("sent",),
-            since="verdict",
-            at="sent",
+            **_LEFT,
         )
         for cause in get_args(LeakCause)
     ),
-    Name(
-        "generated_after",
-        "amount",
-        "made by the realtime model after the commit",
-        _of_stop(_generated),
-    ),
-    Name(
+    _amount("generated_after", "made by the realtime model after the commit", _of_stop(_generated)),
+    _amount(
         "remaining",
-        "amount",
         "of the speech at the verdict, neither sent nor lost by then",
         lambda _, barge_in: barge_in.remaining or _untold(),
-        needs=_FLOW,
-        since="verdict",
-        at="sent",
+        **{**_LEFT, "needs": _FLOW},
     ),
-    Name(
-        "kind",
-        "word",
-        " | ".join(WORDS["kind"]),
-        lambda _, barge_in: barge_in.verdict_kind,
-        since="verdict",
-    ),
+    Name("kind", "word", " | ".join(WORDS["kind"]), lambda _, b: b.verdict_kind, since="verdict"),
     Name("outcome", "word", " | ".join(WORDS["outcome"]), _outcome),
-    Name(
-        "partial",
-        "flag",
-        "the speech was under way when the probe came",
-        lambda _, barge_in: barge_in.partial,
-    ),
-    Name("swallowed", "amount", "lost though nobody interrupted it", _swallowed, "trace"),
-    Name("unaccounted", "amount", "what does not add up, in samples", _unaccounted, "trace"),
+    Name("partial", "flag", "the speech was under way when the probe came", lambda _, b: b.partial),
+    _amount("swallowed", "lost though nobody interrupted it", _swallowed, per="trace"),
+    _amount("unaccounted", "what does not add up, in samples", _unaccounted, per="trace"),
     _counted("barge_ins", "barge-ins", lambda analysis: len(analysis.barge_ins)),
     _counted("segments", "segments", lambda analysis: len(analysis.segments)),
     _counted("findings", "rules that fired", lambda analysis: len(analysis.findings)),
