@@ -28,6 +28,7 @@ class Source {
   pushed = [];
 
   async captureFrame(frame) {
+    await this.refuse?.();
     if (frame.sampleRate !== this.sampleRate) throw new RangeError('another rate');
     this.pushed.push(frame);
     return 'pushed';
@@ -114,6 +115,28 @@ class Handle {
 class Session extends EventEmitter {
   output = new Output();
   agentState = 'listening';
+}
+
+/** Closes like LiveKit's: every way goes through one method, which interrupts what is spoken. */
+class ClosingSession extends Session {
+  started = true;
+  agent = { id: 'first' };
+  _roomIO = undefined;
+  speaking = new Handle('spoken');
+
+  get currentAgent() {
+    if (!this.agent) throw new Error('AgentSession is not running');
+    return this.agent;
+  }
+
+  async closeImpl(reason, error = null) {
+    if (!this.started) return 'it did not run';
+    await Promise.resolve();
+    this.speaking.interrupt();
+    this.started = false;
+    this.emit('close', { reason, error });
+    return 'closed';
+  }
 }
 
 const [folder] = process.argv.slice(2);
@@ -310,6 +333,102 @@ await scenario('closes_after_the_session', async () => {
   session.emit('agent_state_changed', { oldState: 'speaking', newState: 'listening' });
   await new Promise((resolve) => setTimeout(resolve, 900));
   return eventsOf(recording);
+});
+
+await scenario('tells_a_close_before_what_it_interrupts', async () => {
+  const session = new ClosingSession();
+  const recording = attach(session, path(), { wire: false });
+  session.emit('speech_created', { speechHandle: session.speaking });
+  const answers = [await session.closeImpl('user_initiated'), await session.closeImpl('again')];
+  recording.close();
+  const own = Object.hasOwn(session, 'closeImpl');
+  return { answers, own, faults: recording.faults, events: eventsOf(recording) };
+});
+
+await scenario('tells_where_only_the_end_of_a_session_is_seen', async () => {
+  const session = new Session();
+  const recording = attach(session, path(), { wire: false });
+  session.emit('close', { reason: 'job_shutdown' });
+  recording.close();
+  return eventsOf(recording);
+});
+
+await scenario('tells_that_the_caller_left', async () => {
+  const session = new ClosingSession();
+  const room = new EventEmitter();
+  const linkedParticipant = { identity: 'caller' };
+  session._roomIO = { rtcRoom: room, linkedParticipant };
+  room.on('participantDisconnected', () => delete session._roomIO.linkedParticipant);
+  const recording = attach(session, path(), { wire: false });
+  const during = room.listenerCount('participantDisconnected');
+  room.emit('participantDisconnected', { identity: 'other', disconnectReason: 1 });
+  session._roomIO.linkedParticipant = linkedParticipant;
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  room.emit('participantDisconnected', { identity: 'caller', disconnectReason: 1 });
+  room.emit('participantDisconnected', { identity: 'caller', disconnectReason: 1 });
+  recording.close();
+  const after = room.listenerCount('participantDisconnected');
+  return { during, after, faults: recording.faults, events: eventsOf(recording) };
+});
+
+await scenario('tells_of_a_handoff_before_what_is_interrupted_for_it', async () => {
+  const session = new ClosingSession();
+  const [first, second] = [session.agent, { id: 'second' }];
+  const recording = attach(session, path(), { wire: false });
+  session.emit('speech_created', { speechHandle: session.speaking });
+  session.agent = second;
+  session.speaking.interrupt();
+  session.agent = null;
+  session.emit('agent_state_changed', { oldState: 'speaking', newState: 'listening' });
+  session.agent = first;
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  recording.close();
+  return { faults: recording.faults, events: eventsOf(recording) };
+});
+
+await scenario('says_which_sink_a_mark_goes_to', async () => {
+  const session = new Session();
+  const [old, fresh] = [new Sink(), new Sink()];
+  const wrapped = new Sink(null, fresh);
+  for (const sink of [old, fresh]) sink.pause = () => {};
+  wrapped.pause = () => fresh.pause();
+  const recording = attach(session, path(), { wire: false });
+  session.output.audio = old;
+  await old.captureFrame(new Frame(480));
+  session.output.audio = wrapped;
+  session.output.audio.pause();
+  old.clearBuffer();
+  recording.close();
+  return eventsOf(recording);
+});
+
+await scenario('keeps_the_words_of_livekit_s_own_audio', async () => {
+  const foreign = join(folder, 'agent');
+  const livekit = join(folder, 'node_modules', '@livekit', 'rtc-node', 'dist');
+  const refusals = [];
+  for (const [place, file] of [
+    [livekit, 'audio_source.mjs'],
+    [livekit, 'participant.mjs'],
+    [foreign, 'audio_source.mjs'],
+  ]) {
+    mkdirSync(place, { recursive: true });
+    writeFileSync(
+      join(place, file),
+      'export async function refuse() { throw new Error("the rates " + "differ ".repeat(50)); }',
+    );
+    refusals.push((await import(join(place, file))).refuse);
+  }
+  const session = new Session();
+  const sink = new Sink();
+  const recording = attach(session, path(), { wire: false });
+  session.output.audio = sink;
+  const ends = [];
+  for (const refuse of refusals) {
+    sink.audioSource.refuse = refuse;
+    ends.push(await raised(() => sink.captureFrame(new Frame(480))));
+  }
+  recording.close();
+  return { ends: new Set(ends).size, events: eventsOf(recording) };
 });
 
 await scenario('writes_within_a_quarter_second', async () => {

@@ -221,6 +221,67 @@ def test_who_interrupts_is_told_from_the_calling_code(sessions: dict[str, Any]) 
     assert done == {"late": False, "activity": True}
 
 
+def endings(events: list[Found]) -> list[str]:
+    """What ended, in the order of its times and, where those are one, as it was written."""
+    names = ("session_closed", "caller_left", "handed_over", "interrupt_called", "speech_committed")
+    found = [event for event in events if event["event"] in names]
+    return [str(event["event"]) for event in sorted(found, key=lambda event: int(event["at_ns"]))]
+
+
+@needs_node
+def test_a_close_is_told_once_and_before_it_interrupts_the_speech(sessions: dict[str, Any]) -> None:
+    told = sessions["tells_a_close_before_what_it_interrupts"]
+    assert told["answers"] == ["closed", "it did not run"]
+    assert (told["own"], told["faults"]) == (False, {})
+    assert endings(told["events"]) == ["session_closed", "interrupt_called", "speech_committed"]
+    assert [event["reason"] for event in of(told["events"], "session_closed")] == ["user_initiated"]
+
+
+@needs_node
+def test_where_only_its_end_can_be_seen_the_header_says_so(sessions: dict[str, Any]) -> None:
+    events = sessions["tells_where_only_the_end_of_a_session_is_seen"]
+    assert {"session_closed", "caller_left", "handed_over"} <= events[0]["missing"].keys()
+    assert [event["reason"] for event in of(events, "session_closed")] == ["job_shutdown"]
+
+
+@needs_node
+def test_the_caller_who_leaves_is_told_and_nobody_else(sessions: dict[str, Any]) -> None:
+    told = sessions["tells_that_the_caller_left"]
+    assert [event["reason"] for event in of(told["events"], "caller_left")] == ["CLIENT_INITIATED"]
+    assert (told["during"], told["after"], told["faults"]) == (2, 1, {})
+
+
+@needs_node
+def test_a_handoff_is_told_by_numbers_and_before_what_is_interrupted_for_it(
+    sessions: dict[str, Any],
+) -> None:
+    told = sessions["tells_of_a_handoff_before_what_is_interrupted_for_it"]
+    taken = [(event["old"], event["new"]) for event in of(told["events"], "handed_over")]
+    assert taken == [(1, 2), (2, 1)]
+    assert endings(told["events"])[:3] == ["handed_over", "interrupt_called", "speech_committed"]
+    assert told["faults"] == {}
+
+
+@needs_node
+def test_a_mark_says_which_sink_it_goes_to(sessions: dict[str, Any]) -> None:
+    events = sessions["says_which_sink_a_mark_goes_to"]
+    marks = [(mark["mark"], mark["sink"]) for mark in of(events, "mark")]
+    assert marks == [("pause", 2), ("clear", 1)]
+    found = [(tap["source"], tap["sink"]) for tap in of(events, "tapped") if "source" in tap]
+    assert found == [(1, 1), (2, 2)]
+
+
+@needs_node
+def test_only_the_words_of_livekit_s_own_audio_are_kept(sessions: dict[str, Any]) -> None:
+    told = sessions["keeps_the_words_of_livekit_s_own_audio"]
+    assert told["ends"] == 1
+    for name in ("captured", "pushed"):
+        own, *others = [event.get("detail") for event in of(told["events"], name)]
+        assert own.startswith("the rates differ")
+        assert len(own) == 200
+        assert others == [None, None]
+
+
 @needs_node
 def test_no_words_are_written(sessions: dict[str, Any]) -> None:
     told = sessions["keeps_words_out"]

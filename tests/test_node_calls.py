@@ -111,7 +111,7 @@ def test_the_header_says_what_was_recorded_with_what(calls: dict[str, Future[Out
     }
     assert analysis.run is not None
     assert analysis.run.scenario == "uninterrupted"
-    assert analysis.run.reply_ms == SILENT.axes.reply_ms
+    assert analysis.run.reply_ns == SILENT.axes.reply_ms * 1_000_000
     assert analysis.trace.options["false_interruption_timeout_s"] == 0.6
 
 

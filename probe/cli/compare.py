@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from probe.cli import building, matrix, settings
-from probe.cli.report import coloured, columns, put, traces_of
+from probe.cli.files import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.errors import TraceError, UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT
@@ -128,6 +128,7 @@ def compare(
         collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
+    from reports.show import COMPARED
 
     comparison = side_by_side(
         collected.runs,
@@ -136,7 +137,8 @@ def compare(
         complete=not collected.stopped,
         notes=collected.notes,
     )
-    _show(comparison, output_format)
+    form = COMPARED[output_format]
+    put(form.render(comparison, width=columns(), colour=coloured()))
     if collected.stopped:
         return collected.stopped
     code = _judge(comparison, collected, forbidden)
@@ -237,22 +239,6 @@ def _made(
 
 
 # --- What becomes of it --------------------------------------------------------------------------
-
-
-def _show(comparison: Comparison, output_format: str) -> None:
-    from reports.show import compare_json, compare_markdown, compare_terminal
-
-    if output_format == "json":
-        put(compare_json.render(comparison))
-    elif output_format == "markdown":
-        put(compare_markdown.render(comparison))
-    elif output_format == "html":
-        # Jinja2 takes its time to load, and only a page needs it.
-        from reports.show import compare_html
-
-        put(compare_html.render(comparison))
-    else:
-        put(compare_terminal.render(comparison, width=columns(), colour=coloured()))
 
 
 def _judge(

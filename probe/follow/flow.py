@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
-from probe.follow.habits import find_scaled, too_quiet
 from probe.follow.jumps import Part, candidates, choose, place
+from probe.follow.placement import Placement
 from probe.follow.store import VALUE_BYTES, is_constant, trailing_run
 from probe.follow.upstream import TELLING_VALUES, Chunk, Held, Upstream
 from probe.trace.events import SinkHabit
@@ -29,16 +29,6 @@ class Match:
     """Silence upstream, ``(position, values)``, that was passed over in front of these parts."""
 
 
-@dataclass(slots=True)
-class _Placed:
-    """Where one piece of what contradicts belongs."""
-
-    parts: list[Part]
-    doubtful: bool = False
-    added: int = 0
-    habit: SinkHabit | None = None
-
-
 class FlowMatcher:
     """Finds pushed chunks again in what was captured: stretches may be left out, never reordered.
 
@@ -55,7 +45,7 @@ class FlowMatcher:
         self._held = Held()
         self._floating = False
         self._flat = False  # whether what contradicts is one value over and over
-        self._habit: SinkHabit | None = None  # what was done to the last chunk that could tell
+        self._placement = Placement(self._upstream)
 
     @property
     def end(self) -> int:
@@ -111,9 +101,12 @@ class FlowMatcher:
         held.add(Chunk(key, values, self._store.end), data)
         if self._floating:
             return self._resolve(last=False)
-        if self._habit is not None and (constant or not self._store.matches(self.expected, data)):
-            return self._settle_in_pieces()
-        if self._store.matches(self.expected, data):
+        exact = self._store.matches(self.expected, data)
+        if self._placement.habit is not None:
+            if constant or not exact:
+                return self._settle_in_pieces()
+            self._placement.habit = None
+        if exact:
             # What the clear dropped, or the same captured again after it.
             undecided = upstream.fence is not None and self._store.matches(
                 upstream.fence + held.fixed, data
@@ -194,7 +187,7 @@ class FlowMatcher:
         added: list[tuple[int, int]] = []
         habits: list[tuple[int, SinkHabit]] = []
         for piece in held.contradicting():
-            placed = self._placed(piece, floor)
+            placed = self._placement.of(piece, floor)
             count = sum(values for _, values in parts)
             stop = count + len(piece) // VALUE_BYTES
             if placed.doubtful:
@@ -219,75 +212,6 @@ class FlowMatcher:
             placed = place(self._upstream, piece, self.expected)
             if all(position is None for position, _ in placed):
                 held.fixed = begun
-
-    def _placed(self, piece: bytes, floor: int) -> _Placed:
-        """Where a piece belongs: as it is, as what the sink makes of audio, or nowhere."""
-        if is_constant(piece):
-            return self._placed_constant(piece, floor)
-        values = len(piece) // VALUE_BYTES
-        if self._habit in ("gain", "noise"):
-            scaled = self._scaled(piece, floor)
-            if scaled is not None:
-                return scaled
-        parts = place(self._upstream, piece, floor)
-        strange = sum(count for position, count in parts if position is None)
-        if not strange:
-            self._habit = None
-            return _Placed(parts)
-        if strange == values:
-            scaled = self._scaled(piece, floor)
-            if scaled is not None:
-                return scaled
-        if self._is_added(piece, parts):
-            self._habit = None
-            return _Placed(parts, added=strange, habit="added")
-        # Before anything was captured nothing can have been changed.
-        if strange < values or not self._store.end:
-            return _Placed(parts)
-        self._habit = "changed"
-        return _Placed(parts, habit="changed")
-
-    def _placed_constant(self, piece: bytes, floor: int) -> _Placed:
-        """Silence, or a tone of one value: it goes on, or the sink put it in."""
-        values = len(piece) // VALUE_BYTES
-        if self._habit == "changed":
-            return _Placed([(None, values)], habit="changed")
-        parts = place(self._upstream, piece, floor)
-        if parts[0][0] is not None:
-            return _Placed(parts, doubtful=True)
-        silent = not any(piece)
-        if silent and self._habit == "gain" and floor + values <= self._store.end:
-            return _Placed([(floor, values)], doubtful=True, habit="gain")  # faded out
-        if silent and self._store.end:
-            return _Placed(parts, added=values, habit="added")
-        return _Placed(parts)
-
-    def _scaled(self, piece: bytes, floor: int) -> _Placed | None:
-        values = len(piece) // VALUE_BYTES
-        found = find_scaled(self._upstream, piece, floor)
-        if found is not None:
-            position, how = found
-            self._habit = how.habit
-            return _Placed([(position, values)], habit=how.habit)
-        known = self._habit in ("gain", "noise")
-        if known and too_quiet(piece) and floor + values <= self._store.end:
-            return _Placed([(floor, values)], doubtful=True, habit=self._habit)
-        return None
-
-    def _is_added(self, piece: bytes, parts: list[Part]) -> bool:
-        """Whether all that was never captured is silence, or was handed on before."""
-        begun = 0
-        for position, values in parts:
-            data = piece[begun * VALUE_BYTES : (begun + values) * VALUE_BYTES]
-            begun += values
-            if position is not None or not any(data):
-                continue
-            again = None
-            if values >= TELLING_VALUES and not is_constant(data):
-                again = self._upstream.search(data, self._store.base)
-            if again is None or again + values > self.expected:
-                return False
-        return bool(self._store.end)
 
     def _settle(
         self,

@@ -254,10 +254,11 @@ export class Assembler {
           frame: event.frame,
           end: record.end,
           error: record.error,
+          detail: record.detail,
         });
       } else if (!capture.written && (ended || last || this.#nowNs - record.at >= OPEN_NS)) {
-        const { end, ended: ended_ns, error } = record;
-        this.#out.push({ ...event, end, ended_ns, error });
+        const { end, ended: ended_ns, error, detail } = record;
+        this.#out.push({ ...event, end, ended_ns, error, detail });
         capture.written = true;
       }
       return !ended;
@@ -274,6 +275,7 @@ export class Assembler {
       end: record.end === 'returned' ? undefined : record.end,
       ended_ns: record.ended,
       error: record.error,
+      sink: record.sink,
     });
   }
 
@@ -387,6 +389,7 @@ export class Assembler {
         end: record.end,
         error: record.error,
         accepted: push.refused ? false : undefined,
+        detail: record.detail,
       });
       push.closed = true;
     }
@@ -419,6 +422,7 @@ export class Assembler {
       end: record.end,
       ended_ns: record.ended,
       error: record.error,
+      detail: record.detail,
     };
   }
 

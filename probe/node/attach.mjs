@@ -3,6 +3,7 @@
 import { Assembler } from './assembler.mjs';
 import * as compat from './compat.mjs';
 import { Heartbeat } from './heartbeat.mjs';
+import { Numbers } from './numbers.mjs';
 import { Clock, Recorder } from './recorder.mjs';
 import { SessionTap } from './session_tap.mjs';
 import { SinkTap } from './sink_tap.mjs';
@@ -62,6 +63,7 @@ export class Recording {
   #rtc = null;
   #beat = false;
   #sinks = [];
+  #sinkNumbers = new Numbers();
   #sources = [];
   #wires = [];
   #sessionTap;
@@ -93,8 +95,8 @@ export class Recording {
     /** The file that is written. */
     this.path = this.#recorder.path;
     const taps = { session, recorder: this.#recorder, clock: this.#clock };
-    this.#heartbeat = new Heartbeat(taps);
     this.#sessionTap = new SessionTap(session, taps, () => this.#sessionClosed());
+    this.#heartbeat = new Heartbeat(taps, () => this.#sessionTap.look());
     this.#tapped('captured', {});
     this.#guarded('session', () => this.#sessionTap.install());
     this.#guarded('output', () => this.#watchOutput());
@@ -209,6 +211,7 @@ export class Recording {
       session: this.#session,
       recorder: this.#recorder,
       clock: this.#clock,
+      number: () => this.#sinkNumbers.of(compat.leaf(sink)),
       onSegment: () => this.#tapSource(sink, false),
     });
     this.#sinks.push(tap);
@@ -227,6 +230,7 @@ export class Recording {
       rate_hz: source.sampleRate,
       channels: source.numChannels,
       queue_ms: compat.queueMs(source),
+      sink: this.#sinkNumbers.of(compat.leaf(sink)),
     });
     this.#sources.push(tap);
     tap.install();

@@ -36,6 +36,27 @@ export function forwarded(record, clock, call) {
 
 function ended(record, clock, end, error) {
   record.ended = clock.now();
-  if (error !== undefined) record.error = error?.name ?? typeof error;
+  if (error !== undefined) {
+    record.error = error?.name ?? typeof error;
+    record.detail = ownWords(error);
+  }
   record.end = end;
+}
+
+const MAX_DETAIL = 200; // characters of an error's text that are kept
+const WORDLESS = /^[^\n]*[\\/]@livekit[\\/]rtc-node[\\/][^\n]*[\\/]audio_\w+\.[cm]?js/;
+
+/**
+ * What an error says, where LiveKit's own code for audio made it: that quotes no word of the call.
+ * Undefined elsewhere.
+ */
+function ownWords(error) {
+  try {
+    const { message, stack } = error;
+    const frames = stack.slice(stack.indexOf(message) + message.length).trimStart();
+    if (!message || !WORDLESS.test(frames)) return undefined;
+    return message.length <= MAX_DETAIL ? message : `${message.slice(0, MAX_DETAIL - 1)}…`;
+  } catch {
+    return undefined; // no error, or one that is not like others
+  }
 }

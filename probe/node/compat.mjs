@@ -102,6 +102,11 @@ export function chain(head) {
   return links;
 }
 
+/** The last link of the chain: where a call on `head` ends up. */
+export function leaf(head) {
+  return chain(head).at(-1);
+}
+
 function isSource(candidate) {
   return (
     typeof candidate?.captureFrame === 'function' &&
@@ -167,6 +172,59 @@ export function unbounded(make) {
   } finally {
     patch.undo();
   }
+}
+
+// -- the session's agent, its caller and its end --
+
+/**
+ * Method of the session through which every way to close it goes, with the reason first; it is
+ * called as the closing begins, before any speech is interrupted for it.
+ */
+export const CLOSING_CALL = 'closeImpl';
+
+/** The agent in charge, or about to be: it changes as a handoff begins. Null: there is none. */
+export function currentAgent(session) {
+  try {
+    return session.currentAgent ?? null;
+  } catch {
+    return null; // the session does not run
+  }
+}
+
+/** The room the session is in, or null. */
+export function roomOf(session) {
+  return session._roomIO?.rtcRoom ?? session._roomIO?.room ?? null;
+}
+
+/** Identity of the participant the session listens to, while they are there; else null. */
+export function linkedIdentity(session) {
+  return session._roomIO?.linkedParticipant?.identity ?? null;
+}
+
+// Numbers of LiveKit's protocol; there is no looking up names without the library it is in.
+const DISCONNECT_REASONS = [
+  undefined,
+  'CLIENT_INITIATED',
+  'DUPLICATE_IDENTITY',
+  'SERVER_SHUTDOWN',
+  'PARTICIPANT_REMOVED',
+  'ROOM_DELETED',
+  'STATE_MISMATCH',
+  'JOIN_FAILURE',
+  'MIGRATION',
+  'SIGNAL_CLOSE',
+  'ROOM_CLOSED',
+  'USER_UNAVAILABLE',
+  'USER_REJECTED',
+  'SIP_TRUNK_FAILURE',
+  'CONNECTION_TIMEOUT',
+  'MEDIA_FAILURE',
+  'AGENT_ERROR',
+];
+
+/** Why a participant left, as the room calls it; undefined where it does not say. */
+export function disconnectReason({ disconnectReason: reason }) {
+  return DISCONNECT_REASONS[reason] ?? (reason ? String(reason) : undefined);
 }
 
 // -- speeches --
@@ -284,6 +342,15 @@ export function missing(session) {
   const lacking = {
     interrupt_source: 'not said by this release; told from the calling code',
   };
+  if (typeof session[CLOSING_CALL] !== 'function') {
+    lacking.session_closed = 'seen at its end only: this release closes in another way';
+  }
+  if (!('_roomIO' in session)) {
+    lacking.caller_left = 'sessions of this release hold their room in another way';
+  }
+  if (!('currentAgent' in session)) {
+    lacking.handed_over = 'sessions of this release do not say which agent is in charge';
+  }
   if (audioProperty(session.output) === null) {
     lacking.captured = 'session.output of this release hands out its sink in another way';
   }

@@ -8,9 +8,11 @@ export class Heartbeat {
   #timer = null;
   #due = 0;
 
-  constructor({ recorder, clock }) {
+  /** `onBeat` is called at every beat; it must be cheap and not throw. */
+  constructor({ recorder, clock }, onBeat) {
     this.recorder = recorder;
     this.clock = clock;
+    this.onBeat = onBeat;
   }
 
   start() {
@@ -29,6 +31,7 @@ export class Heartbeat {
     if (until_ns - this.#due > STALL_NS) {
       this.recorder.event({ event: 'stalled', at_ns: this.#due, until_ns });
     }
+    this.onBeat();
     if (this.#timer !== null) this.start();
   }
 }

@@ -1,21 +1,22 @@
 /**
- * The tap on the session: speeches, states, verdicts, commits, transcripts by their length.
+ * The tap on the session: speeches, states, verdicts, transcripts by their length, and its end.
  *
  * It listens to the session's own events and, for what no event says, replaces `interrupt` on each
- * speech handle while that speech lives.
+ * speech handle while that speech lives, and the call that closes the session.
  */
 
+import { CallerTap } from './caller_tap.mjs';
 import {
-  callSite,
-  commitment,
+  CLOSING_CALL,
+  currentAgent,
   currentSpeech,
-  interruptedBy,
   interruptionOptions,
   runningSpeeches,
   started,
-  whenDone,
 } from './compat.mjs';
+import { Numbers } from './numbers.mjs';
 import { InstancePatch } from './patches.mjs';
+import { SpeechTap } from './speech_tap.mjs';
 
 function unixS(ms) {
   return typeof ms === 'number' ? ms / 1000 : undefined;
@@ -33,6 +34,11 @@ export class SessionTap {
   #listeners = [];
   #watches = new Map();
   #options = '';
+  #caller;
+  #agents = new Numbers();
+  #agent = null;
+  #closing = null;
+  #closed = false;
 
   /** `onClose` is called when the session has closed. */
   constructor(session, { recorder, clock }, onClose) {
@@ -40,6 +46,9 @@ export class SessionTap {
     this.#recorder = recorder;
     this.#clock = clock;
     this.#onClose = onClose;
+    this.#caller = new CallerTap(session, (reason) =>
+      this.#write({ event: 'caller_left', at_ns: this.#clock.now(), reason }),
+    );
   }
 
   /** Starts to listen; speeches that already run are taken along. */
@@ -53,18 +62,24 @@ export class SessionTap {
         this.#write({ event: 'false_interruption', at_ns: at, resumed: Boolean(said.resumed) }),
       overlapping_speech: (said, at) => this.#overlap(said, at),
       conversation_item_added: (said, at) => this.#item(said, at),
-      close: () => this.#onClose(),
+      close: (said, at) => {
+        this.#tellClose(said?.reason, at);
+        this.#onClose();
+      },
     };
     for (const [name, handler] of Object.entries(handlers)) {
       const listener = (said) => {
         const at = this.#clock.now();
+        this.look(at);
         this.#guarded(name, () => handler(said, at));
         this.#guarded(name, () => this.lookAtOptions());
       };
       this.#session.on(name, listener);
       this.#listeners.push([name, listener]);
     }
+    if (typeof this.#session[CLOSING_CALL] === 'function') this.#seeItClose();
     for (const handle of runningSpeeches(this.#session)) this.#watch(handle);
+    this.look();
     this.lookAtOptions();
   }
 
@@ -73,6 +88,44 @@ export class SessionTap {
     for (const [name, listener] of this.#listeners.splice(0)) this.#session.off(name, listener);
     for (const watch of this.#watches.values()) watch.remove();
     this.#watches.clear();
+    this.#closing?.undo();
+    this.#caller.remove();
+    this.#agent = null;
+  }
+
+  /** Sees what changed that no event tells of; a hundred times a second. */
+  look(at_ns = this.#clock.now()) {
+    this.#guarded('caller', () => this.#caller.look());
+    this.#guarded('agent', () => this.#lookAtAgent(at_ns));
+  }
+
+  #lookAtAgent(at_ns) {
+    const agent = currentAgent(this.#session);
+    if (agent === null || agent === this.#agent) return;
+    const old = this.#agent === null ? null : this.#agents.of(this.#agent);
+    this.#agent = agent;
+    const taken = this.#agents.of(agent);
+    if (old === null) return;
+    this.#write({ event: 'handed_over', at_ns, old, new: taken });
+  }
+
+  #seeItClose() {
+    const tap = this;
+    const session = this.#session;
+    const original = session[CLOSING_CALL];
+    this.#closing = new InstancePatch(session, CLOSING_CALL, function close(...args) {
+      tap.#guarded('close', () => {
+        // A session that does not run is not closed by the call.
+        if (started(session)) tap.#tellClose(args[0], tap.#clock.now());
+      });
+      return original.apply(this, args);
+    });
+  }
+
+  #tellClose(reason, at_ns) {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#write({ event: 'session_closed', at_ns, reason: reason && String(reason) });
   }
 
   /** Writes the interruption options if they are not what was written last. */
@@ -111,9 +164,10 @@ export class SessionTap {
 
   #watch(handle) {
     if (this.#watches.has(handle)) return;
-    const watch = new Watch(handle, {
+    const watch = new SpeechTap(handle, {
       write: (event) => this.#write(event),
       guarded: (where, work) => this.#guarded(where, work),
+      stopping: (at) => this.look(at),
       clock: this.#clock,
       forget: () => this.#watches.delete(handle),
     });
@@ -156,97 +210,5 @@ export class SessionTap {
       interrupted: item.interrupted || undefined,
       speech: item.role === 'assistant' ? currentSpeech(this.#session) : undefined,
     });
-  }
-}
-
-/** One speech: who asks it to stop, when it becomes interrupted, when it is done. */
-class Watch {
-  #handle;
-  #taps;
-  #patches = [];
-  #removed = false;
-  #committed = false;
-
-  constructor(handle, taps) {
-    this.#handle = handle;
-    this.#taps = taps;
-  }
-
-  install() {
-    const handle = this.#handle;
-    this.#committed = Boolean(handle.interrupted);
-    this.#patch('interrupt', (at, before) => this.#asked(at, before));
-    // A prepared reply that is thrown away is cancelled without an interrupt.
-    if (typeof handle._cancel === 'function') this.#patch('_cancel', () => {});
-    // Only heard first where something else interrupts it; the stamp is then late by a turn.
-    commitment(handle)?.then(
-      () => this.#commit(this.#taps.clock.now()),
-      () => {},
-    );
-    whenDone(handle, () => this.#taps.guarded('speech done', () => this.#done()));
-  }
-
-  remove() {
-    this.#removed = true;
-    for (const patch of this.#patches.splice(0)) patch.undo();
-  }
-
-  #patch(name, record) {
-    const watch = this;
-    const handle = this.#handle;
-    const original = handle[name];
-    function replacement(...args) {
-      if (watch.#removed) return original.apply(this, args);
-      const at = watch.#taps.clock.now();
-      const before = watch.#before();
-      let end = 'raised';
-      try {
-        const result = original.apply(this, args);
-        end = 'returned';
-        return result;
-      } finally {
-        watch.#taps.guarded(name, () => {
-          if (before !== null) record(at, { ...before, end });
-          if (handle.interrupted) watch.#commit(at);
-        });
-      }
-    }
-    this.#patches.push(new InstancePatch(handle, name, replacement));
-  }
-
-  /** What is known before the call takes effect; null where nothing is left to stop. */
-  #before() {
-    let before = {};
-    this.#taps.guarded('interrupt', () => {
-      const over = this.#handle.interrupted || this.#handle.done();
-      before = over ? null : { site: callSite() };
-    });
-    return before;
-  }
-
-  #asked(at_ns, { site, end }) {
-    this.#taps.write({
-      event: 'interrupt_called',
-      at_ns,
-      speech: this.#handle.id,
-      by: site && interruptedBy(site),
-      end: end === 'returned' ? undefined : end,
-    });
-  }
-
-  #commit(at_ns) {
-    if (this.#committed || this.#removed) return;
-    this.#committed = true;
-    this.#taps.write({ event: 'speech_committed', at_ns, speech: this.#handle.id });
-  }
-
-  #done() {
-    if (this.#removed) return;
-    const at_ns = this.#taps.clock.now();
-    const interrupted = Boolean(this.#handle.interrupted) || undefined;
-    if (interrupted) this.#commit(at_ns);
-    this.#taps.write({ event: 'speech_done', at_ns, speech: this.#handle.id, interrupted });
-    this.remove();
-    this.#taps.forget();
   }
 }

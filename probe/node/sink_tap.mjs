@@ -14,18 +14,23 @@ export class SinkTap {
   #session;
   #recorder;
   #clock;
+  #number;
   #onSegment;
   #patches = [];
   #listeners = [];
   #inside = false;
   #segmentEnded = true;
 
-  /** `onSegment` is called before the first frame of each segment is recorded. */
-  constructor(sink, { session, recorder, clock, onSegment }) {
+  /**
+   * `number` gives the number of the sink a mark goes to, `onSegment` is called before the first
+   * frame of each segment is recorded.
+   */
+  constructor(sink, { session, recorder, clock, number, onSegment }) {
     this.sink = sink;
     this.#session = session;
     this.#recorder = recorder;
     this.#clock = clock;
+    this.#number = number;
     this.#onSegment = onSegment;
   }
 
@@ -90,7 +95,7 @@ export class SinkTap {
   #marked(mark) {
     if (mark === 'flush' || mark === 'clear') this.#segmentEnded = true;
     const speech = currentSpeech(this.#session);
-    const record = { kind: 'mark', at: this.#clock.now(), mark, speech };
+    const record = { kind: 'mark', at: this.#clock.now(), mark, speech, sink: this.#number() };
     this.#recorder.put(record);
     return record;
   }

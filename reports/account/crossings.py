@@ -260,8 +260,8 @@ class Audio:
         dropped = dropped[~kept & (unpushed.at_ns[dropped] < at_ns)]
         gone = (
             (parts.captured[before.part], before.stop - before.start),
-            (parts.captured[rows], parts.samples[rows]),
-            (unpushed.start[dropped], unpushed.samples[dropped]),
+            (parts.captured[rows], parts.stop[rows] - parts.start[rows]),
+            (unpushed.start[dropped], unpushed.stop[dropped] - unpushed.start[dropped]),
         )
         for place, samples in gone:
             captured -= self._as_captured(place, samples)
@@ -269,9 +269,10 @@ class Audio:
 
     def _as_captured(self, place: Ints, samples: Ints) -> Samples:
         """So many samples from each captured position on, in their captured geometry."""
-        known = place != NONE
         frames = self.ledger.segments.frames
-        return Samples.counted(samples[known], frames.geometry[frames.holding(place[known])])
+        frame = frames.holding(place)
+        known = frame >= 0
+        return Samples.counted(samples[known], frames.geometry[frame[known]])
 
 
 _CROSSINGS: Final[Mapping[Boundary, Callable[[Audio, str, int, int], Crossed]]] = {

@@ -54,6 +54,8 @@ class Source:
     """How exact the instants are at which something left it."""
     sink: int | None
     """Number of the sink it was found under; ``None``: not known."""
+    found_ns: int
+    """When it was found, so that audio could be on its way to it; `NONE`: not known."""
     read: tuple[tuple[int, int], ...]
     """When its wire was read, half open; `FOREVER`: to the end."""
     clears: tuple[tuple[int, int], ...]
@@ -201,6 +203,7 @@ def _source(number: int, events: list[_AboutSource], rate_hz: int, untold: bool)
         resolution_ns=max((tap.resolution_ns or 0 for tap in wire), default=0)
         or SENT.resolution_ns,
         sink=next((tap.sink for tap in taps if tap.boundary == PUSHED.name), None),
+        found_ns=min((tap.at_ns for tap in taps), default=NONE),
         read=((NONE, FOREVER),) if untold else _read(events),
         clears=tuple(
             (e.at_ns, e.at_ns if e.ended_ns is None else e.ended_ns)

@@ -17,7 +17,7 @@ from probe.trace.reader import NONE, Trace
 from reports.account.boundary import CAPTURED, FOREVER
 from reports.account.facts import Facts
 from reports.account.issues import Issue, misplaced, told
-from reports.account.samples import encoded
+from reports.account.samples import CHANNEL_ROOM, encoded
 from reports.account.segments import Segments
 from reports.account.stretches import (
     Bools,
@@ -114,7 +114,7 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
         hidden = plain & ~inherited & (p.habit[pieces.push] == habits.get(habit, -2))
         unjoined[hidden & (unjoined == 0)] = UNJOINED.index(habit)
     followed = believed & (frame >= 0)
-    ratio = followed & (captured_as % 2048 != pushed_as % 2048)
+    ratio = followed & (captured_as % CHANNEL_ROOM != pushed_as % CHANNEL_ROOM)
     timed = unjoined > 0
     unknown = plain & ~inherited & ~timed
     unjoined[ratio] = UNJOINED.index("channels")
@@ -125,7 +125,7 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
     segment = _with_neighbours(segment, pieces.added, source)
     found = replace(
         pieces,
-        captured=np.where(followed & ~ratio, pieces.captured, NONE),
+        captured=np.where(believed & ~ratio, pieces.captured, NONE),
         segment=segment,
         inherited=inherited,
         unknown=unknown,
@@ -272,7 +272,8 @@ def _of_same(some: Bools, among: Bools, source: Ints, captured_as: Ints, pushed_
 
 
 def _with_neighbours(segment: Ints, added: Bools, source: Ints) -> Ints:
-    """What a sink added belongs to what its source got before it, at the start to what follows."""
+    """What a sink added belongs to the segment whose first frame came last before it was pushed,
+    but to none before that of what its source got before it, nor behind that of what followed."""
     found: Ints = segment.copy()
     if not added.any():
         return found
@@ -280,10 +281,13 @@ def _with_neighbours(segment: Ints, added: Bools, source: Ints) -> Ints:
         owned = ~added[mine] & (segment[mine] >= 0)
         if not owned.any():
             continue
+        owner = segment[mine]
         rows = np.arange(len(mine))
-        before = np.maximum.accumulate(np.where(owned, rows, -1))
-        before = np.where(before < 0, np.argmax(owned), before)
-        found[mine] = np.where(added[mine], segment[mine[before]], segment[mine])
+        last = np.maximum.accumulate(np.where(owned, rows, -1))
+        following = np.minimum.accumulate(np.where(owned, rows, len(mine))[::-1])[::-1]
+        before = np.where(last < 0, -1, owner[last])
+        behind = np.append(owner, FOREVER)[following]
+        found[mine] = np.where(added[mine], np.clip(owner, before, behind), owner)
     return found
 
 

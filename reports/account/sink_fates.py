@@ -6,6 +6,7 @@ at the right time, at the sink and the source it was on the way through.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,19 +88,18 @@ def find_unpushed(
     verdict.blame("raised", c.end[row] == ENDS.index("raised"), ended)
     verdict.blame("cancelled", c.end[row] == ENDS.index("cancelled"), ended)
     source = p.source[push]
-    rows_of = dict(grouped(source))
-    ways = _ways(pushed, source, pieces.segment[known], start, stop, segment)
-    for way in ways:
+    rows_of = {NONE: np.arange(len(source)), **dict(grouped(source))}
+    found = Unpushed(
+        start, stop, segment, c.rate_hz[row], verdict.cause, verdict.at_ns, verdict.held
+    )
+    for way in _ways(facts, pushed, source, pieces.segment[known], found, since):
         for number, rows in grouped(way):
             mine = rows[verdict.is_open[rows]]
-            taken = rows_of.get(number, np.arange(len(source)))
+            taken = rows_of.get(number, rows_of[NONE][:0])
             later = np.append(np.minimum.accumulate(pushed.at_ns[taken][::-1])[::-1], FOREVER)
             until = later[np.searchsorted(pushed.start[taken], stop[mine], "left")]
             sources = [s for s in facts.sources.values() if number in (NONE, s.number)]
             verdict.put(mine, _explained(facts, sources, since[mine], until))
-    found = Unpushed(
-        start, stop, segment, c.rate_hz[row], verdict.cause, verdict.at_ns, verdict.held
-    )
     return found, list(
         told(
             verdict.is_open,
@@ -158,25 +158,36 @@ def _skipped(facts: Facts) -> _Ranges:
 
 
 def _ways(
-    pushed: _Ranges, source: Ints, owner: Ints, start: Ints, stop: Ints, segment: Ints
-) -> tuple[Ints, Ints]:
-    """The sources each stretch was on the way to, the likelier one first; `NONE`: to any.
+    facts: Facts, pushed: _Ranges, source: Ints, owner: Ints, lost: Unpushed, since: Ints
+) -> Iterator[Ints]:
+    """The sources each stretch may have been on the way to, the likelier ones first; `NONE`: any.
 
-    No frame says which sink it went to, but its neighbours that were pushed do, those of its own
-    segment before others.
+    No frame says which sink it went to. Its neighbours that were pushed do, those of its own
+    segment before others, where their source had been found by then; and so does the source that
+    was found last.
     """
+    sources = sorted(facts.sources.values(), key=lambda one: one.found_ns)
+    found_ns = column([one.found_ns for one in sources])
+    numbers = column([one.number for one in sources])
+    latest = np.append(NONE, numbers)[np.searchsorted(found_ns, since, "right")]
     if not len(source):
-        anywhere = np.full(len(start), NONE, np.int64)
-        return anywhere, anywhere
-    before = np.searchsorted(pushed.start, start, "right") - 1
-    behind = np.searchsorted(pushed.start, stop, "left")
-    first = np.maximum(before, 0)
-    second = np.minimum(behind, len(source) - 1)
-    own_before = (before >= 0) & (owner[first] == segment)
-    own_behind = (behind < len(source)) & (owner[second] == segment)
-    ahead = own_before | ((before >= 0) & ~own_behind)
-    likely = np.where(ahead, source[first], source[second])
-    return likely, np.where(own_before == own_behind, source[second], likely)
+        yield latest
+        return
+    found_of = dict(zip(numbers.tolist(), found_ns.tolist(), strict=True))
+    named, nth = np.unique(source, return_inverse=True)
+    since_found = column([found_of[number] for number in named.tolist()])[nth]
+    before = np.searchsorted(pushed.start, lost.start, "right") - 1
+    behind = np.searchsorted(pushed.start, lost.stop, "left")
+    first, second = np.maximum(before, 0), np.minimum(behind, len(source) - 1)
+    is_before = (before >= 0) & (since_found[first] <= since)
+    is_behind = (behind < len(source)) & (since_found[second] <= since)
+    own_before = is_before & (owner[first] == lost.segment)
+    own_behind = is_behind & (owner[second] == lost.segment)
+    likely = np.where(is_behind, source[second], latest)
+    likely = np.where(own_before | (is_before & ~own_behind), source[first], likely)
+    yield likely
+    yield np.where(own_before == own_behind, np.where(is_behind, source[second], likely), likely)
+    yield np.where(own_before & own_behind, likely, latest)
 
 
 def _explained(facts: Facts, sources: list[Source], since: Ints, until: Ints) -> _Verdict:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.account.boundary import SENT
-from reports.findings.case import FOREVER, Case
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
 
@@ -27,7 +26,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         samples = int(c.samples[rows].sum())
         length = case.length(samples, np.unique(c.rate_hz[rows]).tolist())
         first, last = int(c.at_ns[rows].min()), int(c.at_ns[rows].max())
-        start, stop = int(c.start_sample[rows[0]]), int((c.start_sample + c.samples)[rows[-1]])
+        start, stop = (
+            int(c.start_sample[rows[0]]),
+            int(c.start_sample[rows[-1]] + c.samples[rows[-1]]),
+        )
         sent = _sent(case, speech.name, start)
         frames = "frame" if len(rows) == 1 else "frames"
         yield Found(
@@ -52,16 +54,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 def _sent(case: Case, speech: str, captured: int) -> int:
     """Samples of a speech from a captured position on that were sent."""
-    if not {"pushed", "sent"} <= case.tapped:
-        return 0
-    parts = case.ledger.parts
-    crossed = case.audio.crossed(SENT, speech, -FOREVER, FOREVER)
-    rows = case.audio.sent(speech)
-    return (
-        0
-        if not crossed.samples
-        else int(parts.samples[rows[parts.captured[rows] >= captured]].sum())
-    )
+    parts, rows = case.ledger.parts, case.audio.sent(speech)
+    late = rows[parts.captured[rows] >= captured]
+    return int((parts.stop[late] - parts.start[late]).sum())
 
 
 RULE = Rule(

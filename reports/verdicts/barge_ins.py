@@ -32,10 +32,12 @@ from probe.trace.events import (
 )
 from reports.account.boundary import BOUNDARIES, FOREVER, PUSHED, SENT, SLACK_NS
 from reports.account.crossings import Audio, Crossed
+from reports.account.estimates import Estimates
 from reports.results import (
     Amount,
     BargeIn,
     Cause,
+    Estimate,
     Leak,
     LeakCause,
     LeakSurvival,
@@ -123,6 +125,7 @@ class _Finder:
         self.trace = ledger.trace
         self.events = self.trace.events
         self.audio = audio
+        self.estimates = Estimates(audio)
         self.segment_speech = audio.segment_speech
         self.first_ns: list[int] = ledger.sums.first_ns.tolist()
         self.created = audio.created
@@ -328,10 +331,10 @@ class _Finder:
         of_speech: dict[str, list[_Attempt]] = {}
         for attempt in attempts:
             of_speech.setdefault(attempt.speech, []).append(attempt)
+        names, spans = list(went_out), np.array(list(went_out.values()), np.int64).reshape(-1, 2)
         for turn in self.turns:
-            for speech, (begin_ns, end_ns) in went_out.items():
-                if begin_ns >= turn.stop_ns or end_ns <= turn.start_ns:
-                    continue
+            over = (spans[:, 0] < turn.stop_ns) & (spans[:, 1] > turn.start_ns)
+            for speech in (names[row] for row in np.flatnonzero(over)):
                 mine = of_speech.get(speech, [])
                 met = any(
                     a.onset_ns == turn.start_ns
@@ -367,6 +370,17 @@ class _Finder:
             leaks[boundary.name] = crossed.leak(boundary.gap_ns)
         return leaks
 
+    def _estimated(
+        self, speech: str, since_ns: int | None, until_ns: int
+    ) -> dict[str, Estimate | None] | None:
+        if since_ns is None:
+            return None
+        found = {
+            boundary.name: self.estimates.crossed(boundary, speech, since_ns, until_ns)
+            for boundary in BOUNDARIES
+        }
+        return found if any(found.values()) else None
+
     # --- One barge-in ----------------------------------------------------------------------------
 
     def _barge_in(self, attempt: _Attempt, of_speech: Sequence[_Attempt]) -> BargeIn:
@@ -383,7 +397,9 @@ class _Finder:
         sent_leak = leaked["sent"] if leaked is not None else None
         remaining = self._remaining(attempt)
         outcome = self._outcome(attempt, sent_leak, remaining)
-        last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
+        until = next_start if verdict is None else next_verdict
+        known = self.audio.unseen(SENT, speech, attempt.about_ns, until) is None
+        last_sent = self._last_sent(speech, until) if known else None
         source_clear = self._source_clear(attempt, next_start)
         stop_ns = None
         if verdict is not None and sent_leak is not None:
@@ -403,6 +419,7 @@ class _Finder:
             unseen=None
             if verdict is None or sent_leak is not None
             else self.audio.unseen(SENT, speech, verdict, next_verdict),
+            estimated=self._estimated(speech, verdict, next_verdict),
             onset_ns=attempt.onset_ns,
             pause_ns=attempt.pause_ns,
             verdict_ns=verdict,
@@ -597,7 +614,8 @@ class _Finder:
 
     def _survives(self, speech: str, clear_ns: int) -> bool:
         """Whether a push that was under way when the source was cleared went out all the same."""
-        ended = next((e for _, began, e in self.ledger.clears if began == clear_ns), clear_ns)
+        nth = bisect_left(self.clear_ns, clear_ns)
+        ended = self.ledger.clears[nth][2] if clear_ns in self.clear_ns[nth : nth + 1] else clear_ns
         parts, p, rows = self.ledger.parts, self.trace.pushed, self.audio.parts(speech)
         rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
         push = parts.push[rows]
