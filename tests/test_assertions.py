@@ -157,8 +157,8 @@ BOTH_WAYS: dict[str, Changed] = {
     "outcome != resumed": lambda c: c(commit_ms=None, clear_ms=None),
     "kind == activity": lambda c: c(pause_ms=None),
     "barge_ins == 1": lambda c: c(*control(whole=True), user(1050, True), user(1100, False)),
-    "unaccounted == 0": lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
-    "balanced": lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+    "unaccounted == 0": lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
+    "balanced": lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
     "not partial": lambda c: with_partial(c()),
     "control.whole": lambda c: c(*control(whole=False)),
     "complete": lambda c: c(trailer=False),
@@ -222,7 +222,7 @@ NOT_JUDGED: dict[str, tuple[str, Changed]] = {
     "cut, #2 verdict < clear": ("the trace is incomplete", lambda c: c(trailer=False)),
     "unsound, leaked.sent < 1s": (
         "does not balance",
-        lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+        lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
     ),
 }
 
@@ -426,7 +426,7 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> list[Analysis]:
         calls(),
         calls(late_frame(125), sent_ms=150, clear_ms=None, trailer=False),
         calls(pause_ms=None, commit_ms=None, clear_ms=None, untapped="sent"),
-        calls(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+        calls(RunSent(200 * MS, 210 * MS, 1, None, 240)),
         calls(untapped="captured"),
     ]
 

@@ -72,7 +72,7 @@ def leak(comparison: Comparison, nth: int = 0) -> Difference:
 
 def unbalanced() -> HandCall:
     """A block is sent that nobody pushed."""
-    return barge_in(plays_on=200).add(RunSent(at(1200), at(1210), 1, 90_000, 240))
+    return barge_in(plays_on=200).add(RunSent(at(1200), at(1210), 1, None, 240))
 
 
 def terminal(comparison: Comparison) -> str:
