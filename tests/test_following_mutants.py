@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from probe.follow import SampleStore, Stretch, WireMatcher
+from probe.follow import FlowMatcher, SampleStore, Stretch, WireMatcher
 from probe.taps.calls import CLEAR
 from probe.trace.events import Faulted, FrameCaptured, FramePushed, RunSent, Tapped
 from tests.source_model import BLOCK, MS, TONE_VALUE
@@ -353,3 +353,39 @@ def test_a_push_made_of_frames_of_different_channels_says_where_each_part_lies()
     trace.finish(300)
     assert [event.start_sample for event in trace.of(FrameCaptured)] == [0, 240, 720]
     assert trace.origins() == {1: [(0, 480), (240, 480), (720, 480)]}
+
+
+# --- Captured to pushed ---------------------------------------------------------------------------
+
+
+def test_only_the_silence_at_the_end_of_what_is_held_is_in_doubt_where_it_ends_in_a_jump() -> None:
+    # The same words before and after a clear, held until they are told apart: they were the first
+    # ones, and of the 300 samples of silence behind them 100 were handed on.
+    words, rest = coded(1, 500) + bytes(2 * 300), coded(2000, 480)
+    flow = FlowMatcher()
+    flow.capture(words + rest)
+    flow.clear()
+    flow.capture(words + coded(5000, 480))
+    assert flow.push("words", words[: 2 * 600]) == []
+    told = flow.push("rest", rest)
+    assert [match.parts for match in told] == [[(0, 600)], [(800, 480)]]
+    assert [match.ambiguous_values for match in told] == [100, 0]
+
+
+def test_after_a_jump_the_wire_goes_on_behind_it() -> None:
+    word, other = coded(10_000, BLOCK), coded(20_000, BLOCK)
+    matcher = WireMatcher(BLOCK)
+    matcher.push("all", other + word + other + coded(1, BLOCK), 0)
+    told = stretches(matcher, (10, word), (20, other), (30, coded(1, BLOCK)))
+    assert kinds(told) == [("sent", BLOCK), ("sent", 2 * BLOCK), ("sent", 3 * BLOCK)]
+
+
+def test_nothing_is_left_of_a_push_that_was_taken_back() -> None:
+    silence = bytes(2 * BLOCK)
+    matcher = WireMatcher(BLOCK)
+    matcher.push("refused", silence, 0)
+    assert matcher.retract("refused") is True
+    matcher.push("taken", silence, MS)
+    matcher.push_ended("taken", 2 * MS, returned=True)
+    (told,) = matcher.blocks(0, silence, 70 * MS)
+    assert (told.kind, told.position, told.ambiguous_values) == ("sent", 0, 0)
