@@ -61,7 +61,7 @@ class Crossed:
             rows,
         )
 
-    def taken(self, rows: Bools) -> Crossed:
+    def taken(self, rows: Bools | Ints) -> Crossed:
         return Crossed(*(getattr(self, each.name)[rows] for each in fields(self)))
 
     @property
