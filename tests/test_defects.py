@@ -153,7 +153,7 @@ def parked(_: Analysis, finding: Finding) -> bool:
 EXPECTED: dict[str, Check] = {
     "leak-after-verdict: not stopped: the audio stream is slow to close": leaked("not-stopped"),
     "leak-after-verdict: the queue plays on after a pause": leaked("queue-played-on"),
-    "leak-after-verdict: the pause is ignored": leaked("queue-played-on"),
+    "leak-after-verdict: the pause is ignored": leaked("not-stopped"),
     "leak-after-verdict: the source is never cleared": leaked("clear-pending", after_its_claim),
     "leak-after-verdict: the source is cleared late": leaked("clear-pending", after_its_claim),
     "leak-after-verdict: pushed after the clear": leaked(
@@ -178,7 +178,7 @@ EXPECTED: dict[str, Check] = {
     "speaking-but-silent: the sink holds audio back": measures(1000),
     "speaking-but-silent: the TTS stalls": measures(1000),
     "gate-left-closed: nobody resumes": says("opened", False),
-    "gap-in-speech: blocked in the sink": says("kind", "blocked in the sink"),
+    "gap-in-speech: held in the sink": says("kind", "held in the sink"),
     "gap-in-speech: starved: the TTS stalls": says("kind", "starved"),
     "position-off: claims more than was sent": measures(380, 420),
     "finished-uninterrupted: cut, reported as not interrupted": all_that_is_missing,
@@ -197,6 +197,7 @@ EXPECTED: dict[str, Check] = {
     "capture-stalled: the sink waits in a capture": measures(1000),
     "bad-geometry: empty frames": says("empty_frames", 1),
     "bad-geometry: the rate changes": says("changes", 1),
+    "relabelled-rate: 16,000 Hz taken for 24,000": measures(50, 50),
     "ghost-message: a second message nobody played": unopened,
     "ghost-message: interrupted before its first frame": says("how", "opened, never played"),
     "lost-message: deleted as it is truncated": says("missing", "server"),

@@ -271,6 +271,12 @@ def rate_change() -> HandCall:
     return call.finished(112, 100).done(113)
 
 
+def relabelled(rate_hz: int) -> HandCall:
+    """4800 samples, captured at one rate and pushed at 24,000 Hz."""
+    call = HandCall().created(0).capture(1, 200, rate_hz=rate_hz).push(2, 200).mark(3, "flush")
+    return call.send(10, 200).finished(212, 200).done(213)
+
+
 PROOFS: dict[str, list[Proof]] = {
     "leak-after-verdict": [
         Proof(
@@ -347,7 +353,7 @@ PROOFS: dict[str, list[Proof]] = {
     ],
     "gap-in-speech": [
         Proof(lambda: gap("starved"), lambda: gap(None), figure=700, says="starved"),
-        Proof(lambda: gap("sink"), lambda: gap(None), figure=700, says="blocked in the sink"),
+        Proof(lambda: gap("sink"), lambda: gap(None), figure=700, says="held in the sink"),
         Proof(lambda: gap("source"), lambda: gap(None), figure=700, says="blocked in the source"),
     ],
     "position-off": [
@@ -451,6 +457,17 @@ PROOFS: dict[str, list[Proof]] = {
         Proof(
             rate_change, lambda: shapes(bad=None), figure=1, says="24000 Hz x 1, 48000 Hz x 1",
             beside=("sink-refuses", "swallowed-audio"),
+        ),
+    ],
+    "relabelled-rate": [
+        Proof(
+            lambda: relabelled(22_050), lambda: relabelled(24_000), samples=4800, figure=8.8,
+            says="217.7 ms (4800 samples) captured at 22050 Hz were pushed as 24000 Hz, none of "
+            "them resampled: they play in 200.0 ms, 8.8 % too fast.",
+        ),
+        Proof(
+            lambda: relabelled(32_000), lambda: relabelled(24_000), samples=4800, figure=25,
+            says="25.0 % too slow.",
         ),
     ],
 }  # fmt: skip

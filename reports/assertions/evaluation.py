@@ -109,7 +109,7 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
     chosen = [
         (number, barge_in)
         for number, barge_in in enumerate(analysis.barge_ins, 1)
-        if assertion.selector in (None, number, barge_in.verdict_kind, barge_in.outcome)
+        if _is_chosen(assertion.selector, number, barge_in)
     ]
     if not chosen:
         return [_no_such(analysis, assertion.selector)]
@@ -117,6 +117,13 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
         _checked(analysis, number, barge_in, _judge(analysis, barge_in, claim))
         for number, barge_in in chosen
     ]
+
+
+def _is_chosen(selector: int | str | None, number: int, barge_in: BargeIn) -> bool:
+    """Whether an assertion is about it; what interrupted nobody has to be asked for."""
+    if selector is None:
+        return barge_in.is_one
+    return selector in (number, barge_in.verdict_kind, barge_in.outcome)
 
 
 def _no_such(analysis: Analysis, selector: int | str | None) -> Check:

@@ -119,7 +119,7 @@ def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
         return f"{analysis.unaccounted_samples} samples unaccounted for" + "".join(
             f": {text}" for text in first
         )
-    if barge_in and not analysis.barge_ins:
+    if barge_in and not any(one.is_one for one in analysis.barge_ins):
         return "it never came to a barge-in"
     for number, one in enumerate(analysis.barge_ins, 1):
         parts, whole = _parts(one), _leaked_samples(one)
@@ -140,7 +140,7 @@ def leaked_ms(analysis: Analysis) -> float | None:
 
 def outcome_of(analysis: Analysis) -> str:
     """What became of the barge-ins of a run, in their order."""
-    outcomes = [b.outcome or "undecided" for b in analysis.barge_ins]
+    outcomes = [b.outcome or "undecided" for b in analysis.barge_ins if b.is_one]
     return ", ".join(outcomes) or "no barge-in"
 
 

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 from reports.account.boundary import SENT
 from reports.findings.case import Case
+from reports.findings.evidence import leak_ranges, longest_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
-from reports.results import BargeIn, Part, Range
+from reports.results import BargeIn, Part
 from reports.units import ns_text
 from reports.verdicts.explanations import measured, unseen_text
 
@@ -97,8 +98,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
         until = leak.spans[-1].stop_ns
         speech = barge_in.speech_id or ""
         faded = verdict + int(limits["fade-ms"])
-        beyond = case.longest_ns(case.audio.crossed(SENT, speech, faded, until))
-        whole = case.longest_ns(case.audio.crossed(SENT, speech, verdict, until))
+        beyond = longest_ns(case.audio.crossed(SENT, speech, faded, until))
+        whole = longest_ns(case.audio.crossed(SENT, speech, verdict, until))
         if beyond <= resolution or whole <= resolution:
             continue
         parts = _parts(barge_in)
@@ -118,10 +119,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             segment=barge_in.segment,
             samples=leak.samples,
             parts=parts,
-            ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
-                for s in leak.spans
-            ),
+            ranges=leak_ranges(leak),
             moments=tuple((m.at_ns, m.event) for m in barge_in.story),
             facts={"verdict": barge_in.verdict_kind, "stop_ns": barge_in.stop_ns},
             severity="error" if whole > limits["serious-ms"] else "warning",

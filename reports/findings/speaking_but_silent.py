@@ -15,12 +15,12 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     least = limits["silent-ms"]
-    begin, end = case.wire
+    begin, end = case.wire.stretches
     tapped = min(
         (e.at_ns for e in case.trace.events if isinstance(e, Tapped) and e.boundary == "sent"),
         default=0,
     )
-    for since, until in case.agent_speaking:
+    for since, until in case.session.agent_speaking:
         low, high = max(since, tapped), min(until, case.seen_until_ns)
         if high - low < least:
             continue
@@ -40,10 +40,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 moments=(
                     (since, "the agent's state becomes speaking"),
                     (start, "nothing is sent from here on"),
-                    *case.mark_moments(start, stop),
+                    *case.sinks.moments(start, stop),
                     (stop, "up to here"),
                 ),
-                facts={"shut_ns": case.shut_within(start, stop)},
+                facts={"shut_ns": case.sinks.shut_within(start, stop)},
             )
 
 

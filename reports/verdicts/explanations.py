@@ -6,12 +6,20 @@ With a realtime model also how the generation of an interrupted speech was stopp
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from reports.results import BargeIn, GenerationStop, Leak, Measured, Realtime, Segment
 from reports.units import ns_text
 
-__all__ = ["amount_text", "explain", "explain_stop", "measured", "unjoined_text", "unseen_text"]
+__all__ = [
+    "UNSEEN",
+    "amount_text",
+    "explain",
+    "explain_stop",
+    "measured",
+    "unjoined_text",
+    "unseen_text",
+]
 
 _DECIDED = {
     "overlap": "the interruption model's verdict",
@@ -20,7 +28,7 @@ _DECIDED = {
     "programmatic": "a call from code",
 }
 
-_UNSEEN = {
+UNSEEN: Final = {
     "under-way": "part of it was in the source already",
     "bounded": "the file of the trace had reached its bound by then",
     "unread": "nobody read the wire",
@@ -30,7 +38,7 @@ _UNSEEN = {
     "buffer-reused": "the sink uses one buffer for every frame",
 }
 
-_UNJOINED = {**_UNSEEN, "channels": "the sink lays the audio out in another number of channels"}
+_UNJOINED = {**UNSEEN, "channels": "the sink lays the audio out in another number of channels"}
 
 _WHY = {
     "not-stopped": "{} before anything had stopped the sink",
@@ -113,7 +121,7 @@ def unjoined_text(segment: Segment) -> str | None:
 
 def unseen_text(barge_in: BargeIn) -> str:
     """Why it is not known what was sent, where that is so."""
-    return _UNSEEN[barge_in.unseen or "unread"]
+    return UNSEEN[barge_in.unseen or "unread"]
 
 
 def _decision(barge_in: BargeIn) -> str:
