@@ -24,6 +24,7 @@ from reports.account.stretches import (
     Cover,
     Ints,
     column,
+    columns_of,
     grouped,
     last_before,
     split,
@@ -72,20 +73,10 @@ class Pieces:
 
     def taken(self, rows: Ints, start: Ints, stop: Ints) -> Pieces:
         """These rows, each narrowed to a stretch inside it."""
-        captured = self.captured[rows]
-        return replace(
-            self,
-            start=start,
-            stop=stop,
-            captured=np.where(captured == NONE, NONE, captured + start - self.start[rows]),
-            push=self.push[rows],
-            segment=self.segment[rows],
-            added=self.added[rows],
-            inherited=self.inherited[rows],
-            unknown=self.unknown[rows],
-            unjoined=self.unjoined[rows],
-            by_time=self.by_time[rows],
-        )
+        columns = {name: values[rows] for name, values in columns_of(self).items()}
+        place = columns["captured"] + start - columns["start"]
+        captured = np.where(columns["captured"] == NONE, NONE, place)
+        return Pieces(**{**columns, "start": start, "stop": stop, "captured": captured})
 
 
 def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces, list[Issue]]:
@@ -198,18 +189,12 @@ def _ranges(trace: Trace) -> Pieces:
     order = np.argsort(start, kind="stable")
     end = np.concatenate((end, stop[short]))
     order = order[end[order] > start[order]]
-    none = np.zeros(len(order), np.int64)
+    place = np.append(p.range_start[ranges], np.full(len(short), NONE, np.int64))
+    push = rows[np.concatenate((parent, short))]
+    no = np.zeros(len(order), np.bool_)
+    nobody = np.full(len(order), -1, np.int64)
     pieces = Pieces(
-        start=start[order],
-        stop=end[order],
-        captured=np.append(p.range_start[ranges], np.full(len(short), NONE, np.int64))[order],
-        push=rows[np.concatenate((parent, short))][order],
-        segment=none,
-        added=none > 0,
-        inherited=none > 0,
-        unknown=none > 0,
-        unjoined=none,
-        by_time=none > 0,
+        start[order], end[order], place[order], push[order], nobody, no, no, no, nobody, no
     )
     return _with_added(pieces, p.added_samples)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from reports.account.stretches import (
     Cover,
     Ints,
     column,
+    columns_of,
     grouped,
     last_before,
     split,
@@ -78,7 +79,7 @@ def send(
     blocks = Blocks.of(trace, {s.number: s.block for s in facts.sources.values()}, run[gone])
     sent_ns[gone], until_ns[gone] = blocks.tick(begin[gone]), blocks.end(end[gone] - 1)
     parts = Parts(
-        **_columns(cut),
+        **columns_of(cut),
         source=p.source[cut.push],
         rate_hz=p.rate_hz[cut.push],
         geometry=encoded(p.rate_hz, p.channels)[cut.push],
@@ -99,10 +100,6 @@ def send(
         *_issue(alien, "samples left another source than they entered"),
     ]
     return parts, inherited, issues
-
-
-def _columns(of: Pieces) -> dict[str, Any]:
-    return {field.name: getattr(of, field.name) for field in fields(of)}
 
 
 def _issue(samples: int, text: str) -> list[Issue]:
