@@ -16,7 +16,7 @@ import numpy as np
 from probe.trace.reader import NONE, Trace
 from reports.account.boundary import CAPTURED, FOREVER
 from reports.account.facts import Facts
-from reports.account.issues import Issue, misplaced, told
+from reports.account.issues import Issue, told
 from reports.account.samples import CHANNEL_ROOM, encoded
 from reports.account.segments import Segments
 from reports.account.stretches import (
@@ -123,29 +123,16 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
         unjoined=unjoined,
         by_time=timed | unknown,
     )
-    number = p.push[pieces.push]
-    issues = [
-        *_unplaced(trace, segments),
-        *told(
-            believed & (frame < 0),
+    issues = _repeated(found, source)
+    if CAPTURED.name in facts.tapped:
+        issues += told(
+            unknown,
             pieces.samples,
             by_time,
-            "push {push} is made of captured position {captured}, which no frame has",
-            push=number,
-            captured=pieces.captured,
-        ),
-        *_repeated(found, source),
-    ]
-    if CAPTURED.name in facts.tapped:
-        for decided, what in ((True, "is of unknown origin"), (False, "was never matched")):
-            issues += told(
-                unknown & (p.matched[pieces.push] == decided),
-                pieces.samples,
-                by_time,
-                "push {push} at {ms:.1f} ms " + what,
-                push=number,
-                ms=at / 1e6,
-            )
+            "push {push} at {ms:.1f} ms is of unknown origin",
+            push=p.push[pieces.push],
+            ms=at / 1e6,
+        )
     return found, issues
 
 
@@ -274,17 +261,6 @@ def _with_neighbours(segment: Ints, added: Bools, source: Ints) -> Ints:
         behind = np.append(owner, FOREVER)[following]
         found[mine] = np.where(added[mine], np.clip(owner, before, behind), owner)
     return found
-
-
-def _unplaced(trace: Trace, segments: Segments) -> list[Issue]:
-    """Pushed positions that are nobody's or somebody's twice; refused pushes may keep theirs."""
-    p = trace.pushed
-    stop = p.start_sample + p.samples
-    rows = np.flatnonzero(p.accepted)
-    rows = rows[np.lexsort((p.push[rows], p.start_sample[rows]))]
-    refused = Cover.of(p.start_sample[~p.accepted], stop[~p.accepted])
-    owner = segments.at(p.at_ns[rows])
-    return misplaced(p.start_sample[rows], stop[rows], owner, "pushed", "push", refused)
 
 
 def _repeated(pieces: Pieces, source: Ints) -> list[Issue]:
