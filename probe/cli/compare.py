@@ -21,7 +21,7 @@ from probe.sweep import calls
 if TYPE_CHECKING:
     from probe.builds import BuildSpec
     from reports.compare import BuildFacts, Comparison, RunResult
-    from reports.compare.gates import NewGate
+    from reports.compare.gates import NewGate, WorseGate
     from reports.findings import Gate, Settings
 
 __all__ = ["compare"]
@@ -70,9 +70,10 @@ class _Collected:
     "--fail-on",
     "fail_on",
     multiple=True,
-    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE",
+    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE|worse",
     help="Exit with 3 where the last build shows this: besides what `report` takes, new:RULE (in "
-    "none of the first build's runs) and 'RULE+20ms' (the median grew by more).",
+    "none of the first build's runs), 'RULE+20ms' (the median grew by more) and worse (in a figure "
+    "by which the two are told apart).",
 )
 @settings.with_thresholds
 def compare(
@@ -98,9 +99,10 @@ def compare(
     makes it 3.
     """
     from probe.builds import parse
+    from reports.compare.gates import parse as parse_gate
 
     limits = settings.load(thresholds)
-    forbidden = _gates(fail_on)
+    forbidden = settings.gates_by(parse_gate, fail_on, "--fail-on")
     if all(_is_recorded(text) for text in builds):
         asked = {
             "--scenario": scenarios, "--pacing": pacing, "--runs": runs, "--out": directory,
@@ -239,25 +241,15 @@ def _made(
 # --- What becomes of it --------------------------------------------------------------------------
 
 
-def _gates(texts: Sequence[str]) -> list[NewGate | Gate]:
-    from reports.compare.gates import parse
-    from reports.findings import SettingError
-
-    try:
-        return [parse(text) for text in texts]
-    except SettingError as error:
-        raise UsageError(f"--fail-on: {error}") from error
-
-
 def _judge(
-    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | Gate]
+    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | WorseGate | Gate]
 ) -> int:
     """The exit code that the gates make, with a line for each that is not passed."""
-    from reports.compare.gates import NewGate
+    from reports.findings import Gate
     from reports.show import compare_text
 
     last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
-    code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])
+    code = settings.fails(last, [gate for gate in forbidden if isinstance(gate, Gate)])
     if forbidden and not last:
         click.echo(
             f"sinkprobe: --fail-on: not judged, {[*collected.runs][-1]} has no run", err=True
@@ -265,7 +257,7 @@ def _judge(
         code = 1
     varied = compare_text.varied(comparison)
     for gate in forbidden:
-        if not isinstance(gate, NewGate):
+        if isinstance(gate, Gate):
             continue
         for judged in gate.judge(comparison):
             where = compare_text.title(judged.table.call, varied)
