@@ -32,10 +32,12 @@ from probe.trace.events import (
 )
 from reports.account.boundary import BOUNDARIES, FOREVER, PUSHED, SENT, SLACK_NS
 from reports.account.crossings import Audio, Crossed
+from reports.account.estimates import Estimates
 from reports.results import (
     Amount,
     BargeIn,
     Cause,
+    Estimate,
     Leak,
     LeakCause,
     LeakSurvival,
@@ -123,6 +125,7 @@ class _Finder:
         self.trace = ledger.trace
         self.events = self.trace.events
         self.audio = audio
+        self.estimates = Estimates(audio)
         self.segment_speech = audio.segment_speech
         self.first_ns: list[int] = ledger.sums.first_ns.tolist()
         self.created = audio.created
@@ -359,13 +362,24 @@ class _Finder:
         if since_ns is None:
             return None
         leaks: dict[str, Leak | None] = {}
-        for boundary in BOUNDARIES:
+        for boundary in (boundary for boundary in BOUNDARIES if boundary.unit == "samples"):
             if self.audio.unseen(boundary, speech, since_ns, until_ns) is not None:
                 leaks[boundary.name] = None
                 continue
             crossed = self.audio.crossed(boundary, speech, since_ns, until_ns)
             leaks[boundary.name] = crossed.leak(boundary.gap_ns)
         return leaks
+
+    def _estimated(
+        self, speech: str, since_ns: int | None, until_ns: int
+    ) -> dict[str, Estimate | None] | None:
+        if since_ns is None:
+            return None
+        found = {
+            boundary.name: self.estimates.crossed(boundary, speech, since_ns, until_ns)
+            for boundary in BOUNDARIES
+        }
+        return found if any(found.values()) else None
 
     # --- One barge-in ----------------------------------------------------------------------------
 
@@ -383,7 +397,9 @@ class _Finder:
         sent_leak = leaked["sent"] if leaked is not None else None
         remaining = self._remaining(attempt)
         outcome = self._outcome(attempt, sent_leak, remaining)
-        last_sent = self._last_sent(speech, next_start if verdict is None else next_verdict)
+        until = next_start if verdict is None else next_verdict
+        known = self.audio.unseen(SENT, speech, attempt.about_ns, until) is None
+        last_sent = self._last_sent(speech, until) if known else None
         source_clear = self._source_clear(attempt, next_start)
         stop_ns = None
         if verdict is not None and sent_leak is not None:
@@ -403,6 +419,7 @@ class _Finder:
             unseen=None
             if verdict is None or sent_leak is not None
             else self.audio.unseen(SENT, speech, verdict, next_verdict),
+            estimated=self._estimated(speech, verdict, next_verdict),
             onset_ns=attempt.onset_ns,
             pause_ns=attempt.pause_ns,
             verdict_ns=verdict,
