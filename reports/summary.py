@@ -66,11 +66,11 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
     left_out: Counter[str] = Counter()
     for barge_in in (b for analysis in analyses for b in analysis.barge_ins):
         name = barge_in.outcome or "undecided"
-        if barge_in.is_one and barge_in.has_audio:
+        if barge_in.counts and barge_in.has_audio:
             barge_ins.append(barge_in)
             outcomes[name] += 1
         else:
-            left_out["without audio" if barge_in.is_one else name] += 1
+            left_out["without audio" if barge_in.counts else name] += 1
     swallowed = _sum([a.totals.swallowed_samples for a in analyses])
     rates = {
         g.rate_hz
@@ -114,7 +114,7 @@ def badness(barge_in: BargeIn, errors: int) -> tuple[bool, float, float, float]:
     leak = leak_at(barge_in, "sent")
     over = (barge_in.over_caller or {}).get("sent")
     return (
-        not barge_in.is_one,
+        not barge_in.counts,
         math.inf if leak is None else -leak,
         -errors,
         0.0 if over is None or over.ns is None else -over.ns,

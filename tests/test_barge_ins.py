@@ -324,7 +324,7 @@ def test_a_resume_that_only_opens_the_gate_after_the_commit_is_none(tmp_path: Pa
     assert time_ms(barge_in.clear_ns) == 241.0
 
 
-def test_a_resume_long_before_the_commit_is_one(tmp_path: Path) -> None:
+def test_a_resume_long_before_the_commit_counts(tmp_path: Path) -> None:
     analysis = of(
         tmp_path,
         *reply(sent_ms=400),

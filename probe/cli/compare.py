@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, matrix, settings
+from probe.cli import building, matrix, reading, settings
 from probe.cli.files import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.errors import TraceError, UsageError
+from probe.errors import UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT
 from probe.scenarios.scenario import Scenario
 from probe.sweep import calls
 
 if TYPE_CHECKING:
     from probe.builds import BuildSpec
+    from probe.trace.limits import Limits
     from reports.compare import BuildFacts, Comparison, RunResult
-    from reports.compare.gates import NewGate
+    from reports.compare.gates import NewGate, WorseGate
     from reports.findings import Gate, Settings
 
 __all__ = ["compare"]
@@ -70,10 +71,12 @@ class _Collected:
     "--fail-on",
     "fail_on",
     multiple=True,
-    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE",
+    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE|worse",
     help="Exit with 3 where the last build shows this: besides what `report` takes, new:RULE (in "
-    "none of the first build's runs) and 'RULE+20ms' (the median grew by more).",
+    "none of the first build's runs), 'RULE+20ms' (the median grew by more) and worse (in a figure "
+    "by which the two are told apart).",
 )
+@reading.bounded
 @settings.with_thresholds
 def compare(
     builds: Sequence[str],
@@ -84,6 +87,7 @@ def compare(
     cache: Path | None,
     output_format: str,
     fail_on: Sequence[str],
+    limits: Limits | None,
     thresholds: Sequence[str],
 ) -> int:
     """Compare builds by the same scripted calls, or folders of recorded traces.
@@ -98,9 +102,10 @@ def compare(
     makes it 3.
     """
     from probe.builds import parse
+    from reports.compare.gates import parse as parse_gate
 
-    limits = settings.load(thresholds)
-    forbidden = _gates(fail_on)
+    chosen = settings.load(thresholds)
+    forbidden = settings.gates_by(parse_gate, fail_on, "--fail-on")
     if all(_is_recorded(text) for text in builds):
         asked = {
             "--scenario": scenarios, "--pacing": pacing, "--runs": runs, "--out": directory,
@@ -111,7 +116,7 @@ def compare(
                 raise UsageError(f"{option} goes with builds: what was recorded is compared as is")
         if len(builds) < 2:
             raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
-        collected = _recorded(builds, limits)
+        collected = _recorded(builds, chosen, limits)
         known = [*CATALOGUE.values()]
     else:
         specs = [parse(text) for text in builds if not _is_recorded(text)]
@@ -122,7 +127,7 @@ def compare(
                 "of traces"
             )
         known = [find(name) for name in scenarios or (DEFAULT,)]
-        runner = matrix.Runner(directory or matrix.fresh("compare"), limits)
+        runner = matrix.Runner(directory or matrix.fresh("compare"), chosen)
         collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
@@ -158,19 +163,15 @@ def _is_recorded(text: str) -> bool:
         return False
 
 
-def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
+def _recorded(folders: Sequence[str], chosen: Settings, limits: Limits | None) -> _Collected:
     from reports.compare import read
 
     collected = _Collected()
     for name, folder in zip(_labels(folders), folders, strict=True):
-        results: list[RunResult] = []
-        for path in traces_of([Path(folder)]):
-            try:
-                results.append(read(path, settings=limits))
-            except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
-                collected.failed = True
-                click.echo(f"sinkprobe: {error}", err=True)
-        collected.runs[name] = results
+        collected.runs[name], failed = reading.each(
+            traces_of([Path(folder)]), limits, lambda ledger: read(ledger, settings=chosen)
+        )
+        collected.failed |= failed
     if _one_after_the_other(collected.runs.values()):
         collected.notes.append(
             "These were recorded one after the other, not by turns: what else changed in between "
@@ -239,25 +240,15 @@ def _made(
 # --- What becomes of it --------------------------------------------------------------------------
 
 
-def _gates(texts: Sequence[str]) -> list[NewGate | Gate]:
-    from reports.compare.gates import parse
-    from reports.findings import SettingError
-
-    try:
-        return [parse(text) for text in texts]
-    except SettingError as error:
-        raise UsageError(f"--fail-on: {error}") from error
-
-
 def _judge(
-    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | Gate]
+    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | WorseGate | Gate]
 ) -> int:
     """The exit code that the gates make, with a line for each that is not passed."""
-    from reports.compare.gates import NewGate
+    from reports.findings import Gate
     from reports.show import compare_text
 
     last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
-    code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])
+    code = settings.fails(last, [gate for gate in forbidden if isinstance(gate, Gate)])
     if forbidden and not last:
         click.echo(
             f"sinkprobe: --fail-on: not judged, {[*collected.runs][-1]} has no run", err=True
@@ -265,7 +256,7 @@ def _judge(
         code = 1
     varied = compare_text.varied(comparison)
     for gate in forbidden:
-        if not isinstance(gate, NewGate):
+        if isinstance(gate, Gate):
             continue
         for judged in gate.judge(comparison):
             where = compare_text.title(judged.table.call, varied)

@@ -38,7 +38,7 @@ class Measure:
 
 def order_of(analysis: Analysis) -> str:
     """The marks around each barge-in of a run in their order; empty where there is no barge-in."""
-    return "; ".join(_order(barge_in) for barge_in in analysis.barge_ins if barge_in.is_one)
+    return "; ".join(_order(barge_in) for barge_in in analysis.counted)
 
 
 def _order(barge_in: BargeIn) -> str:
@@ -63,9 +63,9 @@ def _order(barge_in: BargeIn) -> str:
 
 
 def _judged(analysis: Analysis) -> list[BargeIn]:
-    """Barge-ins with a verdict. Of a call that nobody scripted those on a speech that had audio: the
-    others had nothing to leak, and would only make the mean smaller."""
-    judged = [barge_in for barge_in in analysis.barge_ins if barge_in.verdict_ns is not None]
+    """Barge-ins with a verdict. Of a call that nobody scripted, those on a speech that had audio:
+    the others had nothing to leak, and would only make the mean smaller."""
+    judged = [barge_in for barge_in in analysis.counted if barge_in.verdict_ns is not None]
     scripted = analysis.run is not None
     return [barge_in for barge_in in judged if scripted or barge_in.has_audio]
 

@@ -44,7 +44,7 @@ class Case:
         self.ledger = audio.ledger
         self.trace = audio.trace
         self.segments = segments
-        self.barge_ins = tuple(one for one in barge_ins if one.is_one)
+        self.barge_ins = tuple(one for one in barge_ins if one.counts)
         """Without what closings, callers who left and handovers ended: nobody interrupted it."""
         self.realtime = realtime
         """``None``: the trace shows no session of a realtime model."""

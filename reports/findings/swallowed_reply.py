@@ -1,4 +1,5 @@
-"""The reply after a barge-in lost most of its audio although it was reported as spoken."""
+"""The reply after a barge-in lost most of its audio although it was reported as spoken. Where not
+every sample is accounted for, what was lost for certain counts."""
 
 from __future__ import annotations
 
@@ -29,13 +30,14 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
             continue
         sums, first_ns = case.ledger.sums, case.first_ns[rows[0]]
         captured, sent = int(sums.captured[rows].sum()), int(sums.arrived[rows].sum())
+        certain = case.doubt is None and not sums.unseen[rows].any()
         lost = captured - sent - int(sums.tail_unsent[rows].sum())
-        if case.doubt is not None:
+        if not certain:
             lost = sum(case.lost_at_least(row) for row in rows)
         if lost <= 0 or 100 * lost < limits["lost-percent"] * captured:
             continue
         rate = case.captured_rate_hz(rows[0])
-        least = "" if case.doubt is None else "At least "
+        least = "" if certain else "At least "
         yield Found(
             message=(
                 f"{least}{measured(Length(lost, rate))} of {measured(Length(captured, rate))} "
@@ -54,7 +56,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 *((item.at_ns, "its text is committed") for item in reply.items),
                 *([(reply.done_ns, "the speech is done")] if reply.done_ns is not None else []),
             ),
-            facts={"captured_samples": captured, "sent_samples": sent},
+            facts={
+                "captured_samples": captured,
+                "sent_samples": int(sums.sent[rows].sum()),
+                "at_least": not certain,
+            },
         )
 
 
@@ -99,7 +105,7 @@ RULE = Rule(
         "Look at what the interruption left in the sink when the next segment's first frame came; "
         "see sink-refuses, gate-left-closed and swallowed-audio beside it."
     ),
-    needs=("captured", "pushed", "sent", "all sent", "session", "every event"),
+    needs=("captured", "pushed", "sent", "session", "every event"),
     figure="share of the reply that was lost",
     unit="%",
     judge=_judge,

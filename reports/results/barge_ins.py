@@ -156,7 +156,7 @@ class BargeIn:
     tell; no finding rests on it. ``None``: it is known to the sample, or not even this is."""
 
     @property
-    def is_one(self) -> bool:
+    def counts(self) -> bool:
         """Whether it is a barge-in at all: something else may have ended the speech."""
         return self.outcome not in NO_BARGE_IN
 

@@ -82,7 +82,7 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
         )
         why = _why_ignored(options)
         return f"The caller spoke over the agent and nothing stopped it: {went}.{why}"
-    if not barge_in.is_one:
+    if not barge_in.counts:
         at_ns = next(m.at_ns for m in barge_in.story if m.event.startswith("commit:"))
         return (
             f"{_ENDED[barge_in.outcome or '']} at {ns_text(at_ns)}. Nobody interrupted it, so this "

@@ -26,6 +26,7 @@ def leaks_after(
         if audio.unseen(boundary, speech, since_ns, until_ns) is not None
         else audio.crossed(boundary, speech, since_ns, until_ns).leak(boundary.gap_ns)
         for boundary in BOUNDARIES
+        if boundary.unit == "samples"
     }
 
 

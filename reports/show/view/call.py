@@ -154,7 +154,13 @@ def _stalls(analysis: Analysis) -> str:
 
 def _doubts(analysis: Analysis) -> Iterator[Doubt]:
     trace = analysis.trace
-    if not trace.complete:
+    if trace.unanalysed is not None:
+        yield Doubt(
+            True,
+            "NOT ANALYSED: nothing of this trace is known but its header.",
+            (trace.unanalysed,),
+        )
+    elif not trace.complete:
         unknown = analysis.totals.unknown_samples
         yield Doubt(
             True,
@@ -231,9 +237,10 @@ def _leak(call: Call) -> Headline:
     what = "leaked after the verdict"
     if len(judged) > 1:
         what += f" at worst, of {len(judged)} barge-ins with a verdict"
-    unknown = (first.found.leaked or {}).get("sent") is None
     detail = f"{first.sent} sent, {first.pushed} pushed"
-    return Headline(first.sent.length, what, unknown or first.sent.is_some, detail, first.remark)
+    return Headline(
+        first.sent.length, what, first.sent.is_some or not first.known, detail, first.remark
+    )
 
 
 # --- Of several calls ----------------------------------------------------------------------------
