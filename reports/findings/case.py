@@ -35,7 +35,7 @@ from reports.account.crossings import Audio, Crossed
 from reports.account.losses import Lost
 from reports.results import BargeIn, Length, Range, Realtime, Segment
 from reports.units import NS_PER_MS, one_rate
-from reports.verdicts.barge_ins import turns_of
+from reports.verdicts.turns import turns_of
 
 __all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech"]
 
