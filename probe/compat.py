@@ -14,7 +14,7 @@ import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from importlib import metadata
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any, get_args
 
 from livekit import rtc
@@ -26,38 +26,6 @@ from livekit.agents.voice.io import AudioOutput
 from livekit.agents.voice.speech_handle import SpeechHandle
 
 from probe.trace.events import InterruptedBy
-
-__all__ = [
-    "CLOSING_CALL",
-    "agent_items",
-    "asking_speech",
-    "chain",
-    "commit_future",
-    "current_agent",
-    "disconnect_reason",
-    "ends_stream",
-    "find_source",
-    "interrupted_by",
-    "interruption_options",
-    "is_session",
-    "leaf",
-    "linked_identity",
-    "local_items",
-    "missing",
-    "output_is_tappable",
-    "realtime_session",
-    "realtime_traits",
-    "result_of",
-    "room",
-    "running_speeches",
-    "runtime",
-    "server_items",
-    "speaking",
-    "speech_of",
-    "started",
-    "stream_closed",
-    "unread",
-]
 
 _LONGEST_CHAIN = 64
 """Links followed before a chain is taken for a ring."""
@@ -174,20 +142,12 @@ class _PublicSpeaking:
 
     def __init__(self, session: Any) -> None:
         self._session = session
-
-    @property
-    def _activity(self) -> _PublicSpeaking:
-        return self
+        self._activity = self
 
     @property
     def _current_speech(self) -> Any:
         handle = self._session.current_speech
-        return None if handle is None else _PublicHandle(handle)
-
-
-class _PublicHandle:
-    def __init__(self, handle: Any) -> None:
-        self._id = handle.id
+        return None if handle is None else SimpleNamespace(_id=handle.id)
 
 
 def speaking(session: Any) -> Any:

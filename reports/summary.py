@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from reports.results import Analysis, BargeIn, Length
 from reports.units import one_rate
 
-__all__ = ["Spread", "Summary", "leak_at", "summarize", "worst_first"]
+__all__ = ["Spread", "Summary", "badness", "leak_at", "summarize", "worst_first"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,23 +90,23 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
     trace; those without a verdict come last."""
-    pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
-
     errors = {
         id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
         for analysis in analyses
     }
+    pairs = [(analysis, b) for analysis in analyses for b in analysis.barge_ins]
+    return sorted(pairs, key=lambda pair: badness(pair[1], errors[id(pair[0])]))
 
-    def badness(pair: tuple[Analysis, BargeIn]) -> tuple[float, float, float]:
-        leak = leak_at(pair[1], "sent")
-        over = (pair[1].over_caller or {}).get("sent")
-        return (
-            math.inf if leak is None else -leak,
-            -errors[id(pair[0])],
-            0.0 if over is None or over.ns is None else -over.ns,
-        )
 
-    return sorted(pairs, key=badness)
+def badness(barge_in: BargeIn, errors: int) -> tuple[float, float, float]:
+    """What `worst_first` sorts by, the least first; ``errors``: findings of them in its trace."""
+    leak = leak_at(barge_in, "sent")
+    over = (barge_in.over_caller or {}).get("sent")
+    return (
+        math.inf if leak is None else -leak,
+        -errors,
+        0.0 if over is None or over.ns is None else -over.ns,
+    )
 
 
 def _spread(values: Sequence[int | None]) -> Spread | None:

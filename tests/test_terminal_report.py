@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ from probe.trace.events import (
     SinkMarked,
     SpeechCommitted,
 )
+from reports import analyze
 from reports.results import Range
-from reports.show import findings
+from reports.show import terminal
 from reports.show.page import shortened
+from tests.html_calls import leaking
 from tests.report_traces import MS, Simulation, taps, write
 
 
@@ -152,15 +155,16 @@ def test_a_stop_time_of_zero_says_that_it_was_silent_already(
     assert line.split() == ["stop", "time", "0.0", "ms", "already", "silent"]
 
 
-def test_ranges_without_a_hole_are_one() -> None:
-    ranges = [
+def test_ranges_without_a_hole_are_one(tmp_path: Path) -> None:
+    analysis = analyze(write(tmp_path / "call.jsonl", leaking()))
+    ranges = (
         Range("pushed", 14400, 71760, None, None),
         Range("pushed", 71760, 71880, None, None),
         Range("sent", 71880, 71900, None, None),
         Range("sent", 71901, 71910, None, None),
-    ]
-    assert findings._joined(ranges) == [
-        ("pushed", 14400, 71880),
-        ("sent", 71880, 71900),
-        ("sent", 71901, 71910),
-    ]
+    )
+    found = replace(
+        analysis.findings[0], evidence=replace(analysis.findings[0].evidence, ranges=ranges)
+    )
+    text = " ".join(terminal.render([replace(analysis, findings=(found,))]).split())
+    assert "samples: pushed 14400 to 71880, sent 71880 to 71900, sent 71901 to 71910" in text

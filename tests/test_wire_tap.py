@@ -158,3 +158,11 @@ def test_started_and_stopped_again_and_again_it_leaves_nothing_behind(tmp_path: 
     assert after[0] <= before[0]
     assert faults == []
     assert boundaries.count("tapped") == boundaries.count("untapped") > 10
+
+
+def test_a_refusal_says_in_the_trace_what_the_source_said(tmp_path: Path) -> None:
+    refused = [event for event in of(run_call("refused", tmp_path), "pushed") if event.get("error")]
+    another_rate, overtaking = refused
+    assert "sample_rate" in another_rate["detail"]
+    assert overtaking["detail"]
+    assert overtaking["detail"] != another_rate["detail"]

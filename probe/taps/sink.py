@@ -11,7 +11,7 @@ import abc
 import sys
 from collections.abc import Callable, Coroutine
 from time import monotonic, monotonic_ns
-from typing import Any
+from typing import Any, Final
 
 from livekit import rtc
 from livekit.agents.voice.io import AudioOutput
@@ -37,7 +37,13 @@ from probe.trace.events import MarkName
 
 __all__ = ["ProbeAudioOutput", "lead_through"]
 
-_CALLS = ("capture_frame", "flush", "clear_buffer", "pause", "resume")
+_MARKS: Final[dict[MarkName, str]] = {
+    "flush": "flush",
+    "clear": "clear_buffer",
+    "pause": "pause",
+    "resume": "resume",
+}
+"""Marks, and what a sink calls them."""
 
 
 class _NoSession:
@@ -63,35 +69,29 @@ class ProbeAudioOutput(AudioOutput):
 
     # Slots, and no __getattr__: with it a lookup on this class costs a quarter of a frame.
     __slots__ = (
-        "_probe_clear",
-        "_probe_flush",
         "_probe_forward",
         "_probe_frames",
         "_probe_guard",
+        "_probe_marked",
         "_probe_next",
         "_probe_number",
         "_probe_on_segment",
-        "_probe_pause",
         "_probe_playback",
         "_probe_put",
         "_probe_put_frame",
-        "_probe_resume",
         "_probe_segment_ended",
         "_probe_session",
     )
-    _probe_clear: Callable[[], Any]
-    _probe_flush: Callable[[], Any]
     _probe_forward: Callable[[rtc.AudioFrame], Coroutine[Any, Any, Any]]
     _probe_frames: FrameRecords
     _probe_guard: Guard
+    _probe_marked: dict[MarkName, Any]
     _probe_next: AudioOutput
     _probe_number: Callable[[], int | None]
     _probe_on_segment: Callable[[], None]
-    _probe_pause: Callable[[], Any]
     _probe_playback: PlaybackTap
     _probe_put: Put
     _probe_put_frame: Put
-    _probe_resume: Callable[[], Any]
     _probe_segment_ended: bool
     _probe_session: Any
 
@@ -135,10 +135,7 @@ class ProbeAudioOutput(AudioOutput):
             ("playback", PlaybackTap(link, put, guard, self._probe_speech)),
             # bound once, so that a hook on the very same sink does not lead back here
             ("forward", link.capture_frame),
-            ("flush", link.flush),
-            ("clear", link.clear_buffer),
-            ("pause", getattr(link, "pause", None)),
-            ("resume", getattr(link, "resume", None)),
+            ("marked", {mark: getattr(link, name, None) for mark, name in _MARKS.items()}),
         ):
             _own(self, f"_probe_{name}", value)
         self._probe_adopt()
@@ -183,30 +180,30 @@ class ProbeAudioOutput(AudioOutput):
     def flush(self) -> Any:
         """Record the flush and hand it on."""
         _own(self, "_probe_segment_ended", True)
-        return self._probe_mark("flush", self._probe_flush)
+        return self._probe_mark("flush")
 
     def clear_buffer(self) -> Any:
         """Record the clear and hand it on."""
         _own(self, "_probe_segment_ended", True)
-        return self._probe_mark("clear", self._probe_clear)
+        return self._probe_mark("clear")
 
     def pause(self) -> Any:
         """Record the pause and hand it on."""
-        return self._probe_mark("pause", self._probe_pause)
+        return self._probe_mark("pause")
 
     def resume(self) -> Any:
         """Record the resume and hand it on."""
-        return self._probe_mark("resume", self._probe_resume)
+        return self._probe_mark("resume")
 
-    def _probe_mark(self, name: MarkName, call: Callable[[], Any]) -> Any:
-        record: Call = [MARK, monotonic_ns(), None, None, name, None, None]
+    def _probe_mark(self, mark: MarkName) -> Any:
+        record: Call = [MARK, monotonic_ns(), None, None, mark, None, None]
         try:
             record[MARK_SPEECH] = self._probe_speech()
             record[MARK_SINK] = self._probe_number()
             self._probe_put(record)
         except Exception as error:
-            self._probe_guard.failed(name, error)
-        return forward(record, call)
+            self._probe_guard.failed(mark, error)
+        return forward(record, self._probe_marked[mark])
 
     def _probe_speech(self) -> str | None:
         return compat.speech_of(self._probe_session)
@@ -328,4 +325,7 @@ def lead_through(probe: ProbeAudioOutput) -> Patches:
     Raises:
         AttributeError: the sink takes no attributes; nothing is left on it then.
     """
-    return Patches(probe.next_in_chain, {name: getattr(probe, name) for name in _CALLS})
+    return Patches(
+        probe.next_in_chain,
+        {name: getattr(probe, name) for name in ("capture_frame", *_MARKS.values())},
+    )

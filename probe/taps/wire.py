@@ -105,20 +105,16 @@ class WireTap:
         if thread is not None and thread is not threading.current_thread():
             thread.join(_STOP_S)
             if thread.is_alive():
-                self._report("tap_raised", "wire: the reading does not end")
+                self._fault("tap_raised", "wire: the reading does not end")
         self._source = None
 
     def _run(self) -> None:
         try:
             asyncio.run(self._read())
         except Exception as error:
-            self._report("tap_raised", f"wire: {type(error).__name__}")
+            self._fault("tap_raised", f"wire: {type(error).__name__}")
         finally:
             self.opened.set()
-
-    def _report(self, kind: str, detail: str) -> None:
-        with contextlib.suppress(Exception):
-            self._fault(kind, detail)
 
     async def _read(self) -> None:
         loop = asyncio.get_running_loop()
@@ -163,7 +159,7 @@ class WireTap:
             self.opened.set()
             async for event in stream:
                 put([BLOCKS, monotonic_ns(), None, None, event.frame, number])
-            self._report("wire_hole", f"source {number}: the stream ended by itself")
+            self._fault("wire_hole", f"source {number}: the stream ended by itself")
         except asyncio.CancelledError:
             reason = "stopped"
         finally:

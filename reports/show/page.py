@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
+
+T = TypeVar("T")
 
 __all__ = ["Page", "printable", "shortened", "wrapped"]
 
@@ -63,6 +67,18 @@ class Page:
     def paragraph(self, text: str, indent: int = 2, style: str = "") -> None:
         for line in wrapped(text, self.width, indent):
             self.line(line, style)
+
+    def first(self, items: Sequence[T], most: int, how: str = "--format json") -> Iterator[T]:
+        """The first of many, to be printed; behind them, how to see the others."""
+        yield from items[:most]
+        self.left_out(len(items) - most, how=how)
+
+    def left_out(
+        self, count: int, what: str = "more", how: str = "--format json", indent: int = 2
+    ) -> None:
+        """How many are not shown; nothing where all are."""
+        if count > 0:
+            self.paragraph(f"and {count} {what} ({how})", indent)
 
     def title(self, text: str) -> None:
         self.line()

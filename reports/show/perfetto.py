@@ -8,6 +8,7 @@ since the trace began.
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
@@ -15,7 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from probe.trace.reader import NONE
 from reports.results import Analysis, BargeIn
 from reports.show.tables import MissingLibraryError
-from reports.show.wording import shown, trace_name
+from reports.show.wording import shown
 from reports.timeline import FATES, Frames, Instant, Stretch, Timeline
 from reports.units import time_ms
 
@@ -50,7 +51,7 @@ def render(analysis: Analysis, timeline: Timeline) -> bytes:
         raise MissingLibraryError(
             "Perfetto traces need the perfetto package: pip install 'sinkprobe[perfetto]'"
         ) from error
-    book = _Book(protos, shown(trace_name(analysis)))
+    book = _Book(protos, shown(os.path.basename(analysis.trace.path)))
     book.slices("caller", _of_stretches(timeline.caller))
     book.instants("recognition", timeline.words)
     book.slices("agent state", _of_stretches(timeline.agent))

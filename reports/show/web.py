@@ -13,9 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from reports.show import wording
-from reports.units import time_ms
-from reports.verdicts.explanations import amount_text
+from reports.show.view.quantity import audio, time
+from reports.show.wording import shown
 
 __all__ = ["clock", "fill", "fragment"]
 
@@ -64,15 +63,10 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters.update(
-        shown=wording.shown,
-        ms=wording.ms_text,
-        ns=lambda ns: wording.ms_text(time_ms(ns)),
+        shown=shown,
+        ns=lambda ns: time(ns).text,
+        audio=audio,
         us=lambda ns: round(ns / 1000),
-        in_ms=time_ms,
-        length_ms=lambda length: wording.ms_text(None if length is None else length.ms),
-        count=wording.count_text,
-        amount=amount_text,
-        after=wording.after_text,
         clock=clock,
         setting=_setting,
     )
@@ -90,12 +84,12 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def clock(us: int) -> str:
+def clock(ns: int) -> str:
     """An instant: milliseconds, from a minute on minutes and seconds."""
-    if abs(us) < 60_000_000:
-        return f"{us / 1000:.1f} ms"
-    minutes, rest = divmod(us, 60_000_000)
-    return f"{minutes}:{rest / 1e6:06.3f}"
+    if abs(ns) < 60_000_000_000:
+        return f"{ns / 1e6:.1f} ms"
+    minutes, rest = divmod(ns, 60_000_000_000)
+    return f"{minutes}:{rest / 1e9:06.3f}"
 
 
 def _setting(value: object) -> str:
@@ -104,4 +98,4 @@ def _setting(value: object) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return wording.shown(value)
+    return shown(value)

@@ -164,6 +164,9 @@ class Depth:
     at_ns: Ints
     samples: Ints
 
+    def __len__(self) -> int:
+        return len(self.at_ns)
+
     def merged(self, within_ns: int) -> Depth:
         """Of each stretch of this length the least and the most, for a view from afar."""
         if len(self.at_ns) < 3:
