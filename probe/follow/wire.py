@@ -105,6 +105,7 @@ class WireMatcher:
             if path.position < base:
                 lost = max(lost, base - path.position)
                 path.position = base
+            path.low = max(path.low, base)
         return lost
 
     def push_ended(self, key: Hashable, ended_ns: int, *, returned: bool) -> None:
@@ -176,7 +177,7 @@ class WireMatcher:
         if not self._store.matches(path.position, data):
             return None
         stretch = Stretch(first, 0, "sent", path.position, values)
-        path.position += values
+        path.position = path.low = path.position + values
         self._tidy()
         return stretch
 
@@ -204,7 +205,7 @@ class WireMatcher:
         path.clears += sum(
             clear.at_ns - self._slack <= at_ns for clear in self._queue.pending(path.clears)
         )
-        path.position = found + self._block
+        path.position = path.low = found + self._block
         path.cost_ns = 0
 
     def _search(self, block: bytes, start: int) -> int | None:
@@ -252,7 +253,7 @@ class WireMatcher:
         return stretches
 
     def _tidy(self) -> None:
-        position = min(path.position for path in self._readings.paths)
+        position = min(path.low for path in self._readings.paths)
         self._queue.forget_before(position)
         if position - self._store.base > 2 * self._HISTORY_VALUES:
             self._store.forget_before(position - self._HISTORY_VALUES)

@@ -108,7 +108,7 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
         return [_checked(analysis, None, None, _judge(analysis, None, claim))]
     chosen = [
         (number, barge_in)
-        for number, barge_in in enumerate(analysis.barge_ins, 1)
+        for number, barge_in in enumerate(analysis.counted, 1)
         if assertion.selector in (None, number, barge_in.verdict_kind, barge_in.outcome)
     ]
     if not chosen:
@@ -121,7 +121,7 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
 
 def _no_such(analysis: Analysis, selector: int | str | None) -> Check:
     which = {int: f"barge-in {selector}", str: f"barge-in that is {selector}"}
-    count = len(analysis.barge_ins)
+    count = len(analysis.counted)
     reason = f"there is no {which.get(type(selector), 'barge-in')} in this trace"
     if selector is not None:
         reason += f", which has {count} barge-in{'' if count == 1 else 's'}"
@@ -304,7 +304,7 @@ def _trace_without(analysis: Analysis, absence: Absence) -> Check:
             if mark.mark == absence.event
         ]
     else:
-        for barge_in in analysis.barge_ins:
+        for barge_in in analysis.counted:
             reading = NAMES[absence.event].read(analysis, barge_in)
             if reading.ns is not None:
                 found.append((reading.ns, barge_in.segment, barge_in))

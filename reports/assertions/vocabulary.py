@@ -470,7 +470,7 @@ _ALL: Final = (
     Name("partial", "flag", "barge-in", "the speech was under way when the probe came", _partial),
     Name("swallowed", "amount", "trace", "lost though nobody interrupted it", _swallowed),
     Name("unaccounted", "amount", "trace", "what does not add up, in samples", _unaccounted),
-    Name("barge_ins", "count", "trace", "barge-ins", _count(lambda a: len(a.barge_ins))),
+    Name("barge_ins", "count", "trace", "barge-ins", _count(lambda a: len(a.counted))),
     Name("segments", "count", "trace", "segments", _count(lambda a: len(a.segments))),
     Name("findings", "count", "trace", "rules that fired", _count(lambda a: len(a.findings))),
     Name(

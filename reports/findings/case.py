@@ -77,6 +77,8 @@ class Case:
         self.trace = audio.trace
         self.segments = segments
         self.barge_ins = barge_ins
+        self.counted = tuple(b for b in barge_ins if b.counts)
+        """Those that are barge-ins: no session's close, no caller's leaving, no handoff."""
         self.realtime = realtime
         """``None``: the trace shows no session of a realtime model."""
 

@@ -40,7 +40,7 @@ def find_causes(
     sums: _Sums[LeakCause] = {}
     escaped: _Sums[LeakSurvival] = {}
     for source in np.unique(scene.trace.pushed.source[leaked.frame]).tolist():
-        states = _states(scene, attempt, source, until_ns)
+        states, stopped = _states(scene, attempt, source, until_ns)
         ends = [at_ns for at_ns, _ in states[1:]] + [FOREVER]
         for (begin, cause), end in zip(states, ends, strict=True):
             low, high = max(begin, verdict), min(end, until_ns)
@@ -48,9 +48,10 @@ def find_causes(
                 continue
             crossed = scene.audio.crossed(SENT, attempt.speech, low, high)
             crossed = crossed.taken(scene.trace.pushed.source[crossed.frame] == source)
-            if cause == "queue-played-on":
+            if cause in ("queue-played-on", "not-known"):
                 # What was pushed after the gate was shut is proof that it was not shut for it.
-                through = scene.trace.pushed.at_ns[crossed.frame] > begin
+                shut = max((at_ns for at_ns in stopped if at_ns <= begin), default=FOREVER)
+                through = scene.trace.pushed.at_ns[crossed.frame] > shut
                 _add(sums, "not-stopped", crossed.taken(through))
                 crossed = crossed.taken(~through)
             _add(sums, cause, crossed)
@@ -64,8 +65,9 @@ def find_causes(
 
 def _states(
     scene: Scene, attempt: Attempt, source: int, until_ns: int
-) -> list[tuple[int, LeakCause]]:
-    """The state a source and its sink were in, from when on each, until an instant."""
+) -> tuple[list[tuple[int, LeakCause]], list[int]]:
+    """The state a source and its sink were in, from when on each, until an instant; and when the
+    sink was paused or cleared, if the last that was heard of it is that."""
     facts = scene.ledger.facts
     sink = facts.sources[source].sink if source in facts.sources else None
     marks = [
@@ -84,8 +86,13 @@ def _states(
     ]
     state: LeakCause = "not-stopped"
     cleared = False
+    stopped: list[int] = []
     since: list[tuple[int, LeakCause]] = [(-FOREVER, state)]
     for _, effective, what in sorted(changes):
+        if what in ("pause", "clear"):
+            stopped.append(effective)
+        elif what == "resume":
+            stopped.clear()
         if what == "emptied":
             state = "after-clear"
         elif not known:
@@ -101,7 +108,7 @@ def _states(
         while since and since[-1][0] >= effective:
             since.pop()
         since.append((effective, state))
-    return since
+    return since, stopped
 
 
 def _add(sums: _Sums[Named], name: Named, crossed: Crossed) -> None:
