@@ -90,6 +90,7 @@ def _header(
 
     monotonic_ns, unix_s = _paired_clocks()
     missing = compat.missing(session)
+    started = compat.started(session)
     if not wire:
         missing["sent"] = "the wire tap was switched off"
     return Header(
@@ -99,9 +100,10 @@ def _header(
         boundaries=["captured", "pushed", "sent"] if wire else ["captured", "pushed"],
         missing=missing,
         runtime=compat.runtime(),
-        options=compat.interruption_options(session) if compat.started(session) else {},
+        options=compat.interruption_options(session) if started else {},
         labels={str(key): str(value) for key, value in (labels or {}).items()},
         run=None if run is None else dict(run),
+        speeches=[handle.id for handle in compat.running_speeches(session)] if started else None,
     )
 
 

@@ -14,7 +14,7 @@ import os
 import threading
 import time
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -93,6 +93,7 @@ class Recorder:
         self.put, self._shut, self._lost = _gate(self.queue)
         self._file = TraceFile(Path(path))
         self._file.add(line)
+        self._counts = Counter({Header.NAME: 1})
         self._zero_ns = header.started_monotonic_ns
         self._assembler = assembler
         self._faults = Faults()
@@ -210,7 +211,8 @@ class Recorder:
         self._write()
         self._keep_sums(now_ns, last=True)
         self._emit_faults(None)
-        self._add(Trailer(now_ns, self._file.lines, self._reason or "closed"))
+        lines = self._counts.total()
+        self._add(Trailer(now_ns, lines, self._reason or "closed", dict(self._counts)))
         self._failing = False
         self._write()
 
@@ -257,6 +259,8 @@ class Recorder:
             self.fault("events_lost", f"{type(event).__name__}: longer than a line may be")
         elif not self._file.add(line):
             self.fault("events_lost", "the disk takes no more")
+        else:
+            self._counts[event.NAME] += 1
 
     def _keep_sums(self, now_ns: int, *, last: bool = False) -> None:
         if self._bound is not None:

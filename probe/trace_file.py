@@ -18,7 +18,7 @@ class TraceFile:
     """An open file and the bytes it has not taken yet, which stay in order whatever happens: a
     write that fails half way is resumed at the very byte, so that no line is ever torn."""
 
-    __slots__ = ("_fd", "_pending", "_written", "lines", "path")
+    __slots__ = ("_fd", "_pending", "_written", "path")
 
     def __init__(self, path: Path) -> None:
         """Create the file, or the first of ``name-1``, ``name-2``, … beside it that does not exist.
@@ -30,8 +30,6 @@ class TraceFile:
         """The file that was really created."""
         self._pending = bytearray()
         self._written = 0
-        self.lines = 0
-        """Lines it took, written or not."""
 
     @property
     def size(self) -> int:
@@ -43,7 +41,6 @@ class TraceFile:
         if len(self._pending) + len(line) > PENDING_BYTES:
             return False
         self._pending += line
-        self.lines += 1
         return True
 
     def write(self) -> None:

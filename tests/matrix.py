@@ -12,8 +12,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from probe.cli.files import columns
 from probe.cli.matrix import Made, Runner
-from probe.cli.report import columns
 from probe.cli.sweep_tables import render, tabulate
 from probe.scenarios.catalogue import CATALOGUE
 from probe.sweep import Build, calls, plan

@@ -140,6 +140,8 @@ class Sink:
     """Written on every push."""
     follows: bool = True
     """Whether the probe can follow the content through it."""
+    ratio: int = 1
+    """Samples it makes of each that it gets; its dropped and held samples are counted in those."""
     rest: list[int] = field(default_factory=list)
     waiting: list[list[int]] = field(default_factory=list)
     open: bool = True
@@ -277,7 +279,8 @@ class Simulation:
         )
         self.truth[segment].captured += samples
         self.owner += [segment] * samples
-        sink.rest += range(self.captured, self.captured + samples)
+        new = range(self.captured, self.captured + samples)
+        sink.rest += [position for position in new for _ in range(sink.ratio)]
         self.captured += samples
         self._cut(sink)
 
@@ -408,8 +411,8 @@ class Simulation:
                 self.truth[owner].added += position == ADDED
 
     def _owners(self, source: Source, positions: list[int]) -> list[int]:
-        """What is added belongs to what came before it on its source, at the start to what comes
-        after it."""
+        """What is added is given to what came before it on its source, at the start to what comes
+        after it. (A segment under way may be nearer the truth; sums over segments are the same.)"""
         known = [None if p == ADDED else self.owner[p] for p in positions]
         before = source.last_owner
         if before is None:

@@ -157,8 +157,8 @@ BOTH_WAYS: dict[str, Changed] = {
     "outcome != resumed": lambda c: c(commit_ms=None, clear_ms=None),
     "kind == activity": lambda c: c(pause_ms=None),
     "barge_ins == 1": lambda c: c(*control(whole=True), user(1050, True), user(1100, False)),
-    "unaccounted == 0": lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
-    "balanced": lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+    "unaccounted == 0": lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
+    "balanced": lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
     "not partial": lambda c: with_partial(c()),
     "control.whole": lambda c: c(*control(whole=False)),
     "complete": lambda c: c(trailer=False),
@@ -222,7 +222,7 @@ NOT_JUDGED: dict[str, tuple[str, Changed]] = {
     "cut, #2 verdict < clear": ("the trace is incomplete", lambda c: c(trailer=False)),
     "unsound, leaked.sent < 1s": (
         "does not balance",
-        lambda c: c(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+        lambda c: c(RunSent(200 * MS, 210 * MS, 1, None, 240)),
     ),
 }
 
@@ -360,15 +360,20 @@ def test_a_result_is_plain_data(calls: Calls) -> None:
         ("not verdict", 5, "expected one of partial, balanced, complete, control.whole"),
         ("no", 3, "expected a rule or one of capture, push"),
         ("no capture", 11, "expected after and an instant, found the end"),
-        ("no push before clear", 9, "expected after: audio is looked for from an instant on"),
+        ("no push before clear", 9, "expected after and an instant, found 'before'"),
         ("no push after finished", 15, "expected one of onset, pause, verdict, commit, clear"),
         ("no pause after", 15, "found the end"),
         ("no verdict after clear", 12, "expected the end, found 'after'"),
         ("no late-framez", 4, "expected a rule, found 'late-framez' (late-frames?)"),
         ("#0 no pause", 2, "expected the number of a barge-in from 1"),
         ("#soon no pause", 2, "expected the number of a barge-in from 1"),
+        ("#1 # no pause", 4, "expected a name or a number with its unit, found '#'"),
         ("#1 control.whole", 1, "this is about the whole trace"),
         ("3ms < 4ms", 1, "found only numbers"),
+        ("new:late-frames", 1, "expected a name or a number with its unit, found 'new'"),
+        ("leaked.sent < 20%", 15, "expected a unit (ms, s or samples), found '%'"),
+        ("verdict < if", 11, "expected a name or a number with its unit, found 'if'"),
+        ("clear-late-frames < 3ms", 7, "found 'late-frames'"),
         ("a $ b", 3, "expected a name, a number or a comparison, found '$'"),
         ("verdict < \u0663ms", 11, "found '\u0663'"),
         ("no pause " * 200, 1, "expected at most 1000 characters"),
@@ -383,6 +388,14 @@ def test_a_wrong_assertion_is_one_line_with_the_column(wrong: str, column: int, 
     assert caught.value.position == column - 1
     assert "\n" not in message
     assert isinstance(caught.value, UsageError)
+
+
+def test_every_word_can_be_said_and_a_difference_needs_no_spaces(calls: Calls) -> None:
+    for name, words in WORDS.items():
+        for word in words:
+            parse(f"{name} != {word}")
+            parse(f"#{word} verdict < clear")
+    assert check(calls(), "clear-verdict<1s").holds is True
 
 
 WORDS_OF_IT = (
@@ -413,7 +426,7 @@ def subjects(tmp_path_factory: pytest.TempPathFactory) -> list[Analysis]:
         calls(),
         calls(late_frame(125), sent_ms=150, clear_ms=None, trailer=False),
         calls(pause_ms=None, commit_ms=None, clear_ms=None, untapped="sent"),
-        calls(RunSent(200 * MS, 210 * MS, 1, 90_000, 240)),
+        calls(RunSent(200 * MS, 210 * MS, 1, None, 240)),
         calls(untapped="captured"),
     ]
 

@@ -23,6 +23,7 @@ from reports.compare import (
 from reports.compare.gates import NewGate, parse
 from reports.compare.measures import MEASURES, order_of
 from reports.compare.runs import why_set_apart
+from reports.findings import Gate
 from reports.show import compare_json, compare_markdown, compare_terminal
 from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call
@@ -71,7 +72,7 @@ def leak(comparison: Comparison, nth: int = 0) -> Difference:
 
 def unbalanced() -> HandCall:
     """A block is sent that nobody pushed."""
-    return barge_in(plays_on=200).add(RunSent(at(1200), at(1210), 1, 90_000, 240))
+    return barge_in(plays_on=200).add(RunSent(at(1200), at(1210), 1, None, 240))
 
 
 def terminal(comparison: Comparison) -> str:
@@ -278,6 +279,48 @@ def test_no_other_build_stands_in_for_one_that_a_gate_is_about(
     comparison = builds.compared(facts=[BuildFacts(gone, unavailable="no release fits")])
     (judged,) = held.judge(comparison)
     assert (judged.fails, judged.reason) == (False, f"{gone} has no run that counts")
+
+
+def test_a_figure_that_grew_by_just_as_much_did_not_grow_by_more(builds: Builds) -> None:
+    # In floats 60.042 less 50 is 10.042000000000002.
+    builds.leaks("old", 1200 / 24).leaks("new", 1441 / 24)
+    comparison = builds.compared()
+    for gate, fails in (
+        ("leak-after-verdict+10.042ms", False),
+        ("leak-after-verdict+10.041ms", True),
+    ):
+        held = parse(gate)
+        assert isinstance(held, NewGate)
+        assert any(judged.fails for judged in held.judge(comparison)) is fails
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ((0,) * 5, (50,) * 5, (True, "worse: leaked at sent, stop time")),
+        ((50,) * 5, (0,) * 5, None),
+        ((50,) * 5, (50,) * 5, None),
+        (
+            (0,) * 2,
+            (50,) * 2,
+            (
+                False,
+                "too few runs to tell leaked at sent apart; too few runs to tell stop time apart",
+            ),
+        ),
+    ],
+)
+def test_worse_fails_where_a_figure_is_told_apart_for_the_worse(
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+    said: tuple[bool, str] | None,
+    builds: Builds,
+) -> None:
+    builds.leaks("old", *before).leaks("new", *after)
+    held = parse("worse")
+    assert not isinstance(held, Gate)
+    judged = [(one.fails, one.reason) for one in held.judge(builds.compared())]
+    assert judged == ([] if said is None else [said])
 
 
 # --- One number a run ----------------------------------------------------------------------------

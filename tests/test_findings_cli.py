@@ -199,7 +199,8 @@ def test_every_rule_can_be_gated_by_its_figure(leaky: Path) -> None:
         unit = "" if rule.unit == "count" else rule.unit
         gate = parse(f"{rule.name}>1.5{unit}")
         above = 1_500_000 if rule.unit == "ms" else 1.5
-        assert (gate.rule, gate.above) == (rule.name, above)
+        assert gate.above is not None
+        assert (gate.rule, gate.above.figure) == (rule.name, above)
 
 
 def test_a_gate_on_a_rule_that_could_not_be_judged_is_not_passed(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import inspect
 import io
 import os
 import pty
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from probe.cli.formats import FORMATS, Material, guessed
 from probe.cli.main import main
 from reports import Analysis, Finding
-from reports.show import compare_markdown, html, markdown, tables, terminal
+from reports.show import (
+    COMPARED,
+    FORMS,
+    Form,
+    compare_markdown,
+    guessed,
+    html,
+    markdown,
+    tables,
+    terminal,
+)
 from reports.show import json as json_form
 from reports.show.markdown_text import block, plain, table
 from tests.formats import CALLS, comparison
@@ -34,6 +46,16 @@ HOSTILE = (
     "a|b\\|c `code` ``` *b* _i_ ~~s~~ [x](http://evil.example) ![i](//e) <script>x()</script> "
     "<!-- --> @octocat org/repo#12 #7 GH &#64;octocat &lt;b&gt; www.evil.example $x$\n\n# head"
 )
+
+
+def csv_text(analyses: Sequence[Analysis], kind: tables.Table) -> str:
+    return str(FORMS["csv"].render(analyses, table=kind))
+
+
+def parquet_bytes(analyses: Sequence[Analysis], kind: tables.Table) -> bytes:
+    made = FORMS["parquet"].render(analyses, table=kind)
+    assert isinstance(made, bytes)
+    return made
 
 
 def analysis_of(folder: Path, call: str = "leaking") -> Analysis:
@@ -252,7 +274,7 @@ def test_traces_of_one_name_are_told_apart_in_every_text(tmp_path: Path) -> None
 @pytest.mark.parametrize("call", CALLS)
 def test_csv_is_that_of_the_rfc(call: str, kind: tables.Table, tmp_path: Path) -> None:
     analyses = CALLS[call](tmp_path).analyses
-    text = tables.csv_text(analyses, kind)
+    text = csv_text(analyses, kind)
     assert text.endswith("\r\n")
     assert not re.search(r"(?<!\r)\n|\r(?!\n)", text)
     head, *rest = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -264,21 +286,21 @@ def test_csv_is_that_of_the_rfc(call: str, kind: tables.Table, tmp_path: Path) -
 def test_a_field_with_quotes_commas_and_lines_survives(tmp_path: Path) -> None:
     text = 'a "b", c\r\nd\ne'
     analysis = named_by(text, analysis_of(tmp_path))
-    (row,) = csv.DictReader(io.StringIO(tables.csv_text([analysis], "barge-ins"), newline=""))
+    (row,) = csv.DictReader(io.StringIO(csv_text([analysis], "barge-ins"), newline=""))
     assert row["speech_id"] == text
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", " =1"])
 def test_no_text_is_a_formula(text: str, tmp_path: Path) -> None:
     analysis = named_by(text, analysis_of(tmp_path))
-    for row in csv.DictReader(io.StringIO(tables.csv_text([analysis], "barge-ins"), newline="")):
+    for row in csv.DictReader(io.StringIO(csv_text([analysis], "barge-ins"), newline="")):
         for name in ("speech_id", "livekit_agents"):
             assert row[name] == f"'{text}"
 
 
 def test_what_can_not_be_seen_is_spelled_out(tmp_path: Path) -> None:
     analysis = named_by("a\0b\x1b[5m\u202ec", analysis_of(tmp_path))
-    text = tables.csv_text([analysis], "barge-ins")
+    text = csv_text([analysis], "barge-ins")
     assert not set(text) & {"\0", "\x1b", "\u202e"}
     assert "a\\u0000b\\u001b[5m\\u202ec" in text
 
@@ -288,11 +310,10 @@ def test_a_path_that_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:
     call = CALLS["leaking"](tmp_path)
     facts = replace(call.analyses[0].trace, path="calls/caf\udce9.jsonl")
     analysis = replace(call.analyses[0], trace=facts)
-    for name, one in FORMATS.items():
-        needed = {"perfetto": "perfetto", "parquet": "pyarrow"}.get(name)
-        if needed is not None:
-            pytest.importorskip(needed, reason=f"{needed} is not installed")
-        made = one.render(Material([analysis], call.timelines))
+    for one in FORMS.values():
+        if one.library:
+            pytest.importorskip(one.library, reason=f"{one.library} is not installed")
+        made = one.render([analysis], timelines=call.timelines)
         assert made if isinstance(made, bytes) else made.encode()
     assert analysis._repr_html_().encode()
 
@@ -300,7 +321,7 @@ def test_a_path_that_is_no_text_is_written_all_the_same(tmp_path: Path) -> None:
 def test_a_negative_number_is_a_number(tmp_path: Path) -> None:
     analysis = analysis_of(tmp_path)
     early = replace(analysis, barge_ins=(replace(analysis.barge_ins[0], onset_ns=-5_500_000),))
-    (row,) = csv.DictReader(io.StringIO(tables.csv_text([early], "barge-ins"), newline=""))
+    (row,) = csv.DictReader(io.StringIO(csv_text([early], "barge-ins"), newline=""))
     assert float(row["onset_ms"]) == -5.5
 
 
@@ -335,7 +356,7 @@ def test_parquet_has_the_same_rows_typed(kind: tables.Table, tmp_path: Path) -> 
         *CALLS["several"](tmp_path).analyses, analysis_of(tmp_path, "realtime"),
         analysis_of(tmp_path, "untapped"),
     ]  # fmt: skip
-    read = parquet.read_table(io.BytesIO(tables.parquet_bytes(analyses, kind)))
+    read = parquet.read_table(io.BytesIO(parquet_bytes(analyses, kind)))
     assert read.to_pylist() == tables.rows(analyses, kind)
     types = {field.name: str(field.type) for field in read.schema}
     for name, type_of in types.items():
@@ -352,7 +373,7 @@ def test_types_do_not_depend_on_what_is_known(kind: tables.Table, tmp_path: Path
     """Files of several calls can be read as one."""
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     schemas = [
-        parquet.read_schema(io.BytesIO(tables.parquet_bytes([analysis_of(tmp_path, c)], kind)))
+        parquet.read_schema(io.BytesIO(parquet_bytes([analysis_of(tmp_path, c)], kind)))
         for c in ("empty", "clean", "realtime", "untapped")
     ]
     assert all(schema.equals(schemas[0]) for schema in schemas)
@@ -382,16 +403,24 @@ def test_a_name_says_which_format(name: str, chosen: str) -> None:
 
 def test_without_a_file_it_is_the_terminals() -> None:
     assert guessed(None) == "terminal"
-    assert {guessed(Path(f"x{one.suffix}")) for one in FORMATS.values()} == set(FORMATS)
+    assert {guessed(Path(f"x{one.ending}")) for one in FORMS.values()} == set(FORMS)
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("form", [*FORMS.values(), *COMPARED.values()], ids=lambda one: one.module)
+def test_a_form_takes_what_it_says_and_nothing_of_another(form: Form) -> None:
+    if form.library:
+        pytest.importorskip(form.library, reason=f"{form.library} is not installed")
+    render = import_module(f"reports.show.{form.module}").render
+    _, *beside = inspect.signature(render).parameters
+    assert sorted(beside) == sorted(form.takes)
+
+
+@pytest.mark.parametrize("name", FORMS)
 def test_every_format_is_written_to_a_file_by_its_name(name: str, tmp_path: Path) -> None:
-    needed = {"perfetto": "perfetto", "parquet": "pyarrow"}.get(name)
-    if needed is not None:
-        pytest.importorskip(needed, reason=f"{needed} is not installed")
+    if library := FORMS[name].library:
+        pytest.importorskip(library, reason=f"{library} is not installed")
     trace = write(tmp_path / "call.jsonl", leaking())
-    out = tmp_path / f"out{FORMATS[name].suffix}"
+    out = tmp_path / f"out{FORMS[name].ending}"
     assert main(["report", str(trace), "-o", str(out)]) == 0
     begins = {"html": b"<!", "json": b"{", "parquet": b"PAR1", "markdown": b"**", "csv": b"trace,"}
     assert out.read_bytes().startswith(begins.get(name, b""))

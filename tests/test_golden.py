@@ -9,18 +9,7 @@ from typing import Any
 
 import pytest
 
-from reports.show import (
-    compare_html,
-    compare_json,
-    compare_markdown,
-    compare_terminal,
-    html,
-    markdown,
-    perfetto,
-    tables,
-    terminal,
-)
-from reports.show import json as json_report
+from reports.show import COMPARED, FORMS, tables
 from tests.formats import (
     CALLS,
     Call,
@@ -39,38 +28,52 @@ def _json(document: str) -> str:
 
 def _csv(call: Call) -> str:
     return "".join(
-        f"--- {kind}\n{tables.csv_text(call.analyses, kind)}" for kind in tables.KINDS
+        f"--- {kind}\n{FORMS['csv'].render(call.analyses, table=kind)}" for kind in tables.KINDS
     ).replace("\r\n", "\n")
+
+
+def _binary(form: str, call: Call, **given: object) -> bytes:
+    library = FORMS[form].library
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    made = FORMS[form].render(call.analyses, **given)
+    assert isinstance(made, bytes)
+    return made
 
 
 def _parquet(call: Call) -> str:
     return "".join(
-        f"--- {kind}, {parquet_dump(tables.parquet_bytes(call.analyses, kind))}"
-        for kind in tables.KINDS
+        f"--- {kind}, {parquet_dump(_binary('parquet', call, table=kind))}" for kind in tables.KINDS
     )
 
 
 def _perfetto(call: Call) -> str:
-    pytest.importorskip("perfetto", reason="the perfetto package is not installed")
-    pairs = zip(call.analyses, call.timelines, strict=True)
-    return "".join(perfetto_dump(perfetto.render(*pair)) for pair in pairs)
+    return perfetto_dump(_binary("perfetto", call, timelines=call.timelines))
+
+
+def _text(form: str) -> Callable[[Call], str]:
+    return lambda call: str(FORMS[form].render(call.analyses, timelines=call.timelines))
 
 
 RENDERERS: Mapping[str, Callable[[Call], str]] = {
-    "terminal.txt": lambda call: terminal.render(call.analyses),
-    "report.json": lambda call: _json(json_report.render(call.analyses)),
-    "markdown.md": lambda call: markdown.render(call.analyses),
-    "html.txt": lambda call: page_text(html.render(call.analyses, call.timelines)),
+    "terminal.txt": _text("terminal"),
+    "report.json": lambda call: _json(_text("json")(call)),
+    "markdown.md": _text("markdown"),
+    "html.txt": lambda call: page_text(_text("html")(call)),
     "perfetto.txt": _perfetto,
     "csv.txt": _csv,
     "parquet.txt": _parquet,
 }
 
-COMPARED: Mapping[str, Callable[[Any], str]] = {
-    "terminal.txt": compare_terminal.render,
-    "markdown.md": compare_markdown.render,
-    "html.txt": lambda found: page_text(compare_html.render(found)),
-    "report.json": lambda found: _json(compare_json.render(found)),
+
+def _compared(form: str) -> Callable[[Any], str]:
+    return lambda found: str(COMPARED[form].render(found))
+
+
+COMPARISONS: Mapping[str, Callable[[Any], str]] = {
+    "terminal.txt": _compared("terminal"),
+    "markdown.md": _compared("markdown"),
+    "html.txt": lambda found: page_text(_compared("html")(found)),
+    "report.json": lambda found: _json(_compared("json")(found)),
 }
 
 
@@ -86,11 +89,11 @@ def test_what_a_renderer_makes_of_a_call(
     golden.check(f"{call}/{renderer}", RENDERERS[renderer](CALLS[call](folder)))
 
 
-@pytest.mark.parametrize("renderer", COMPARED)
+@pytest.mark.parametrize("renderer", COMPARISONS)
 def test_what_a_renderer_makes_of_a_comparison(
     renderer: str, tmp_path: Path, golden: Golden
 ) -> None:
-    golden.check(f"comparison/{renderer}", COMPARED[renderer](comparison(tmp_path)))
+    golden.check(f"comparison/{renderer}", COMPARISONS[renderer](comparison(tmp_path)))
 
 
 # --- The golden files themselves -----------------------------------------------------------------
@@ -98,7 +101,7 @@ def test_what_a_renderer_makes_of_a_comparison(
 
 def test_no_golden_file_is_left_over() -> None:
     made = {f"{call}/{name}" for call in CALLS for name in (*RENDERERS, "notebook.txt")}
-    made |= {f"comparison/{renderer}" for renderer in COMPARED}
+    made |= {f"comparison/{renderer}" for renderer in COMPARISONS}
     there = {str(p.relative_to(FOLDER).as_posix()) for p in FOLDER.rglob("*") if p.is_file()}
     assert there <= made
 

@@ -13,7 +13,7 @@ import pytest
 
 from probe.trace.reader import read_trace
 from reports import analyze
-from reports.show import perfetto
+from reports.show import FORMS
 from reports.timeline import Stretch, Timeline, lay_out
 from reports.units import time_ms
 from tests.formats import CALLS
@@ -93,10 +93,16 @@ def notes(event: Any) -> dict[str, Any]:
     return {n.name: getattr(n, n.WhichOneof("value")) for n in event.debug_annotations}
 
 
+def rendered(analysis: Any, timeline: Timeline) -> bytes:
+    made = FORMS["perfetto"].render([analysis], timelines=[timeline])
+    assert isinstance(made, bytes)
+    return made
+
+
 def loaded(folder: Path, call: str) -> tuple[Loaded, Any, Timeline]:
     made = CALLS[call](folder)
     analysis, timeline = made.analyses[0], made.timelines[0]
-    return Loaded(perfetto.render(analysis, timeline)), analysis, timeline
+    return Loaded(rendered(analysis, timeline)), analysis, timeline
 
 
 @pytest.mark.parametrize("call", [call for call in CALLS if call != "several"])
@@ -154,7 +160,7 @@ def test_a_finding_is_where_its_first_moment_or_its_audio_is(tmp_path: Path) -> 
         replace(finding, rule="without-a-place", evidence=replace(evidence, ranges=())),
     )
     analysis = replace(made.analyses[0], findings=found)
-    file = Loaded(perfetto.render(analysis, made.timelines[0]))
+    file = Loaded(rendered(analysis, made.timelines[0]))
     told = {p.track_event.name: p.timestamp for p in file.named("findings")}
     assert told == {
         "with-moments": round(time_ms(finding.evidence.moments[0].at_ns) * 1e6),
@@ -180,7 +186,7 @@ def test_what_overlaps_gets_a_track_of_its_own(tmp_path: Path) -> None:
         for nth, start in enumerate((50, 10, 20, 40, 50))
     )
     timeline = replace(made.timelines[0], lost=lost)
-    file = Loaded(perfetto.render(made.analyses[0], timeline))
+    file = Loaded(rendered(made.analyses[0], timeline))
     assert [t.name for t in file.tracks.values() if t.name.startswith("lost")] == [
         "lost",
         "lost (2)",
@@ -191,7 +197,7 @@ def test_what_overlaps_gets_a_track_of_its_own(tmp_path: Path) -> None:
 def test_instants_out_of_order_are_put_in_order(tmp_path: Path) -> None:
     made = CALLS["leaking"](tmp_path)
     marks = made.timelines[0].marks[::-1]
-    file = Loaded(perfetto.render(made.analyses[0], replace(made.timelines[0], marks=marks)))
+    file = Loaded(rendered(made.analyses[0], replace(made.timelines[0], marks=marks)))
     assert len(file.named("marks")) == len(marks)
 
 
@@ -199,14 +205,14 @@ def test_a_time_before_the_trace_is_its_beginning(tmp_path: Path) -> None:
     made = CALLS["clean"](tmp_path)
     early = (Stretch(-20, -10, "listening"), Stretch(-10, 40, "speaking"))
     timeline = replace(made.timelines[0], agent=early)
-    file = Loaded(perfetto.render(made.analyses[0], timeline))
+    file = Loaded(rendered(made.analyses[0], timeline))
     assert [s[:3] for s in file.slices("agent state")] == [(0, 0, "listening"), (0, 40, "speaking")]
 
 
 def test_of_a_long_call_every_frame_is_there(tmp_path: Path) -> None:
     trace = read_trace(write_hour(tmp_path / "call.jsonl", minutes=3))
     timeline = lay_out(trace)
-    file = Loaded(perfetto.render(analyze(trace), timeline))
+    file = Loaded(rendered(analyze(trace), timeline))
     for name in ("captured", "pushed", "sent"):
         assert len(file.slices(name)) == len(getattr(timeline, name)), name
     assert len(file.slices("captured")) == 9000
@@ -224,7 +230,7 @@ def test_trace_processor_finds_the_same(tmp_path: Path) -> None:
         pytest.skip("there is no trace_processor_shell on the path")
     file, analysis, timeline = loaded(tmp_path, "leaking")
     path = tmp_path / "call.pftrace"
-    path.write_bytes(perfetto.render(analysis, timeline))
+    path.write_bytes(rendered(analysis, timeline))
     config = TraceProcessorConfig(bin_path=binary)
     with TraceProcessor(trace=str(path), config=config) as processor:
         tracks = "select t.name as name, count(*) as n from {} s join track t on s.track_id = t.id"

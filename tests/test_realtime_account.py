@@ -24,6 +24,7 @@ from probe.trace.events import (
     ResponseCreated,
     ResponseEnded,
     SpeechCommitted,
+    SpeechCreated,
     TruncateSent,
 )
 from reports.results import Analysis, GenerationStop, Realtime, RealtimeMessage, Sound
@@ -591,6 +592,7 @@ def test_a_cancel_of_an_earlier_step_is_not_taken_for_the_one_of_the_interrupt(
 
 def test_a_response_cancelled_for_another_speech_still_counts_as_cancelled(tmp_path: Path) -> None:
     provider = begun(Provider())
+    provider.sim.happens(SpeechCreated, "s0")
     provider.cancel("s0")
     provider.sim.tick(10)
     provider.interrupt()
@@ -719,6 +721,7 @@ def test_a_message_told_of_after_the_interrupt_was_made_after_it(tmp_path: Path)
 
 def test_a_speech_without_a_response_has_no_stop(tmp_path: Path) -> None:
     provider = begun(Provider())
+    provider.sim.happens(SpeechCreated, "said")
     provider.sim.happens(SpeechCommitted, "said")
     assert account(tmp_path, provider.finish()).stops == ()
 

@@ -32,6 +32,8 @@ from probe.trace.events import (
 from probe.trace.reader import Trace, TraceParser, read_trace
 from probe.trace.writer import encode
 
+BLOCK_NS = 10_000_000
+
 FOLDED = (CaptureEnded, PushEnded, PushMatched)
 SMALL = st.integers(0, 10**9)
 
@@ -75,7 +77,7 @@ def value(event: type[Event], name: str, hint: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(st.text(max_size=5), values, max_size=3)
     if type(None) in arguments:
         (bare,) = (argument for argument in arguments if argument is not type(None))
-        if bare is int and name in ("rate_hz", "channels", "source"):
+        if bare is int and name in ("rate_hz", "channels", "source", "sink"):
             return st.none() | st.integers(1, 1024)
         return st.none() | value(event, name, bare)
     raise AssertionError(hint)
@@ -120,11 +122,18 @@ def sound_traces(draw: st.DrawFn) -> list[bytes]:
                 batch.append(PushMatched(at_ns, frames, ranges))
             captured += samples
             pushed += samples
-        elif kind == "sent":
-            batch.append(RunSent(at_ns, at_ns + 1, 1, sent, samples))
-            sent += samples
-        elif kind == "inserted":
-            batch.append(SilenceInserted(at_ns, at_ns + 1, 1, samples))
+        elif kind in ("sent", "inserted"):
+            # No more leaves than was pushed, and at no more than its pace.
+            samples = min(samples, pushed - sent) if kind == "sent" else samples
+            if not samples:
+                continue
+            until_ns = at_ns + -(-samples // 240) * BLOCK_NS
+            if kind == "sent":
+                batch.append(RunSent(at_ns, until_ns, 1, sent, samples))
+                sent += samples
+            else:
+                batch.append(SilenceInserted(at_ns, until_ns, 1, samples))
+            at_ns = until_ns + BLOCK_NS
         else:
             batch.append(draw(events_of(EVENTS[draw(st.sampled_from(["bookmark", "state"]))])))
             object.__setattr__(batch[-1], "at_ns", at_ns)

@@ -595,7 +595,7 @@ def test_what_is_written_when_it_is_over_is_not_out_of_order(write: Write) -> No
         write(
             Bookmarked(9 * 10**9, "a"),
             LoopStalled(2 * 10**9, 9 * 10**9),
-            RunSent(10**9, 10**9 + 1, 1, 0, 1),
+            RunSent(10**9, 10**9 + 1, 1, None, 1),
             SilenceInserted(10**9, 10**9 + 1, 1, 10),
         )
     ).complete
@@ -606,7 +606,7 @@ def test_what_is_written_when_it_is_over_is_not_out_of_order(write: Write) -> No
     [
         FrameCaptured(10, 1, 0, 1, 8000, 1, None, "returned", 9),
         FramePushed(10, 1, 1, 0, 1, 8000, 1, ended_ns=9),
-        RunSent(10, 9, 1, 0, 1),
+        RunSent(10, 9, 1, None, 1),
         SilenceInserted(10, 9, 1, 1),
     ],
     ids=lambda event: event.NAME,
@@ -623,6 +623,13 @@ def pushed(push: int, start: int, **more: Any) -> FramePushed:
     return FramePushed(push, push, 1, start, 10, 8000, 1, **more)
 
 
+FED = [pushed(1, 0), pushed(2, 10)]
+
+
+def left(start: int, samples: int, source: int = 1) -> RunSent:
+    return RunSent(20, 25, source, start, samples)
+
+
 @pytest.mark.parametrize(
     ("events", "kind", "text"),
     [
@@ -634,12 +641,20 @@ def pushed(push: int, start: int, **more: Any) -> FramePushed:
         ([captured(1, 0), captured(2, 9)], "inconsistent", "does not start where"),
         ([captured(1, 0), captured(2, 11)], "inconsistent", "does not start where"),
         ([pushed(1, 0), pushed(2, 0)], "inconsistent", "does not start where"),
-        ([pushed(1, 0, captured=[(0, 9)])], "inconsistent", "do not add up"),
+        ([captured(1, 5)], "inconsistent", "does not start where"),
+        ([pushed(1, 5)], "inconsistent", "does not start where"),
+        ([pushed(1, 0, captured=[(None, 9)])], "inconsistent", "do not add up"),
         ([pushed(1, 0, captured=[])], "inconsistent", "do not add up"),
         ([CaptureEnded(1, 5, "returned")], "inconsistent", "no such frame"),
         ([PushEnded(1, 5, "returned")], "inconsistent", "no such push"),
         ([PushMatched(1, 5, [(0, 1)])], "inconsistent", "no such push"),
-        ([RunSent(0, 5, 1, 0, 10), RunSent(5, 9, 1, 9, 10)], "inconsistent", "sent twice"),
+        ([captured(1, 0), pushed(1, 0, captured=[(1, 10)])], "inconsistent", "that no frame has"),
+        ([captured(1, 0), pushed(1, 0)], "missing", "what a push was made of"),
+        ([*FED, left(0, 10), left(9, 10)], "inconsistent", "sent twice"),
+        ([*FED, left(10, 10), left(0, 10)], "inconsistent", "in another order"),
+        ([*FED, left(15, 10)], "inconsistent", "never took them"),
+        ([*FED, left(0, 10, 2)], "inconsistent", "never took them"),
+        ([left(0, 10)], "inconsistent", "never took them"),
     ],
     ids=str,
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from probe.cli import building, matrix, settings
-from probe.cli.report import coloured, columns, put, traces_of
+from probe.cli.files import coloured, columns, put, traces_of
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.errors import TraceError, UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT
@@ -21,7 +21,7 @@ from probe.sweep import calls
 if TYPE_CHECKING:
     from probe.builds import BuildSpec
     from reports.compare import BuildFacts, Comparison, RunResult
-    from reports.compare.gates import NewGate
+    from reports.compare.gates import NewGate, WorseGate
     from reports.findings import Gate, Settings
 
 __all__ = ["compare"]
@@ -70,9 +70,10 @@ class _Collected:
     "--fail-on",
     "fail_on",
     multiple=True,
-    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE",
+    metavar="SEVERITY|RULE|RULE>VALUE|new:RULE|RULE+VALUE|worse",
     help="Exit with 3 where the last build shows this: besides what `report` takes, new:RULE (in "
-    "none of the first build's runs) and 'RULE+20ms' (the median grew by more).",
+    "none of the first build's runs), 'RULE+20ms' (the median grew by more) and worse (in a figure "
+    "by which the two are told apart).",
 )
 @settings.with_thresholds
 def compare(
@@ -98,9 +99,10 @@ def compare(
     makes it 3.
     """
     from probe.builds import parse
+    from reports.compare.gates import parse as parse_gate
 
     limits = settings.load(thresholds)
-    forbidden = _gates(fail_on)
+    forbidden = settings.gates_by(parse_gate, fail_on, "--fail-on")
     if all(_is_recorded(text) for text in builds):
         asked = {
             "--scenario": scenarios, "--pacing": pacing, "--runs": runs, "--out": directory,
@@ -126,6 +128,7 @@ def compare(
         collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
+    from reports.show import COMPARED
 
     comparison = side_by_side(
         collected.runs,
@@ -134,7 +137,8 @@ def compare(
         complete=not collected.stopped,
         notes=collected.notes,
     )
-    _show(comparison, output_format)
+    form = COMPARED[output_format]
+    put(form.render(comparison, width=columns(), colour=coloured()))
     if collected.stopped:
         return collected.stopped
     code = _judge(comparison, collected, forbidden)
@@ -237,41 +241,15 @@ def _made(
 # --- What becomes of it --------------------------------------------------------------------------
 
 
-def _show(comparison: Comparison, output_format: str) -> None:
-    from reports.show import compare_json, compare_markdown, compare_terminal
-
-    if output_format == "json":
-        put(compare_json.render(comparison))
-    elif output_format == "markdown":
-        put(compare_markdown.render(comparison))
-    elif output_format == "html":
-        # Jinja2 takes its time to load, and only a page needs it.
-        from reports.show import compare_html
-
-        put(compare_html.render(comparison))
-    else:
-        put(compare_terminal.render(comparison, width=columns(), colour=coloured()))
-
-
-def _gates(texts: Sequence[str]) -> list[NewGate | Gate]:
-    from reports.compare.gates import parse
-    from reports.findings import SettingError
-
-    try:
-        return [parse(text) for text in texts]
-    except SettingError as error:
-        raise UsageError(f"--fail-on: {error}") from error
-
-
 def _judge(
-    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | Gate]
+    comparison: Comparison, collected: _Collected, forbidden: Sequence[NewGate | WorseGate | Gate]
 ) -> int:
     """The exit code that the gates make, with a line for each that is not passed."""
-    from reports.compare.gates import NewGate
+    from reports.findings import Gate
     from reports.show import compare_text
 
     last = [r.analysis for r in [*collected.runs.values()][-1] if r.analysis is not None]
-    code = settings.fails(last, [gate for gate in forbidden if not isinstance(gate, NewGate)])
+    code = settings.fails(last, [gate for gate in forbidden if isinstance(gate, Gate)])
     if forbidden and not last:
         click.echo(
             f"sinkprobe: --fail-on: not judged, {[*collected.runs][-1]} has no run", err=True
@@ -279,7 +257,7 @@ def _judge(
         code = 1
     varied = compare_text.varied(comparison)
     for gate in forbidden:
-        if not isinstance(gate, NewGate):
+        if isinstance(gate, Gate):
             continue
         for judged in gate.judge(comparison):
             where = compare_text.title(judged.table.call, varied)

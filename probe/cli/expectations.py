@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from reports import Analysis
     from reports.assertions import Assertion, Result
 
-__all__ = ["are_met", "exit_code", "of", "read", "results", "section"]
+__all__ = ["are_met", "exit_code", "of", "read", "results"]
 
 FAILED: Final = 3
 """Exit code where an assertion does not hold; the same as for what `--fail-on` forbids."""
@@ -71,16 +70,3 @@ def exit_code(found: Sequence[Sequence[Result]] | None) -> int:
     """3 where an assertion fails, 1 where one could not be judged, else 0."""
     holds = {result.holds for of_one in found or () for result in of_one}
     return FAILED if False in holds else NOT_JUDGED if None in holds else 0
-
-
-def section(
-    analyses: Sequence[Analysis], found: Sequence[Sequence[Result]], title: str, width: int
-) -> str:
-    """The results as a section of the terminal report, trace by trace."""
-    from reports.assertions import text
-
-    parts = []
-    for analysis, of_one in zip(analyses, found, strict=True):
-        name = f", {os.path.basename(analysis.trace.path)}" if len(analyses) > 1 else ""
-        parts.append(f"\n{title}{name}\n{text(of_one, width)}")
-    return "".join(parts)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from probe.cli import building, matrix, settings
-from probe.cli.report import columns, put
+from probe.cli.files import columns, put
 from probe.cli.run import find
 from probe.errors import BuildError, UsageError
 from probe.scenarios.catalogue import DEFAULT

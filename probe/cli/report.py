@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import click
 
 from probe.cli import expectations, settings
-from probe.cli.formats import FORMATS, Material, guessed
+from probe.cli.files import coloured, columns, put, traces_of
 from probe.errors import ProbeError, TraceError, UsageError
+from reports.show import FORMS, MissingLibraryError, guessed
 
 if TYPE_CHECKING:
     from reports import Analysis
     from reports.show.tables import Table
     from reports.timeline import Timeline
 
-__all__ = ["coloured", "columns", "put", "report", "show", "traces_of"]
-
-SUFFIXES: Final = (".jsonl", ".jsonl.zst")
-"""Names of traces in a folder."""
+__all__ = ["report", "show"]
 
 
 @click.command()
@@ -32,8 +26,8 @@ SUFFIXES: Final = (".jsonl", ".jsonl.zst")
 @click.option(
     "--format",
     "output_format",
-    type=click.Choice(list(FORMATS)),
-    help="; ".join(f"{name}: {one.about}" for name, one in FORMATS.items())
+    type=click.Choice(list(FORMS)),
+    help="; ".join(f"{name}: {form.about}" for name, form in FORMS.items())
     + ". Without it, what the name of --output ends in, else terminal.",
 )
 @click.option(
@@ -86,13 +80,11 @@ def report(
     chosen = settings.load(thresholds)
     forbidden = settings.gates(fail_on)
     output_format = output_format or guessed(output)
-    draws = FORMATS[output_format].draws
-    if table is not None and output_format not in ("csv", "parquet"):
-        raise UsageError(f"--table goes with --format csv or parquet, not with {output_format}")
-    if segment is not None and output_format != "terminal":
-        raise UsageError(
-            f"--segment goes with --format terminal: {output_format} holds every segment"
-        )
+    form = FORMS[output_format]
+    for option, value in (("segment", segment), ("table", table)):
+        if value is not None and option not in form.takes:
+            takers = " or ".join(name for name, one in FORMS.items() if option in one.takes)
+            raise UsageError(f"--{option} goes with --format {takers}, not with {output_format}")
     files = traces_of(traces)
     if output is not None and output.resolve() in {path.resolve() for path in files}:
         raise UsageError(f"{output}: expected another file to write to, found one of the traces")
@@ -103,7 +95,7 @@ def report(
         try:
             ledger = ledger_of(path)
             analyses.append(analyze(ledger, settings=chosen))
-            if draws:
+            if "timelines" in form.takes:
                 timelines.append(lay_out(ledger))
         except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
             failed = True
@@ -113,78 +105,46 @@ def report(
     if segment is not None and not any(len(a.segments) >= segment for a in analyses):
         most = max(len(a.segments) for a in analyses)
         raise UsageError(f"--segment {segment}: expected 1 to {most}, as many as there are")
+    if form.single and len(analyses) > 1:
+        raise UsageError(
+            f"--format {output_format}: expected one trace, found {len(analyses)}; a file of this "
+            "format holds one call"
+        )
     found = expectations.results(analyses, assertions) if assertions else None
-    material = Material(
-        analyses, timelines, expected=found, segment=segment, table=table or "barge-ins"
+    show(
+        analyses,
+        output_format,
+        output,
+        timelines=timelines,
+        expected=found,
+        segment=segment,
+        table=table,
     )
-    show(material, output_format, output)
     if failed:
         return 1
     return max(expectations.exit_code(found), settings.fails(analyses, forbidden))
 
 
-def show(material: Material, output_format: str, output: Path | None = None) -> None:
+def show(
+    analyses: Sequence[Analysis], form: str, output: Path | None = None, **given: object
+) -> None:
     """Put one report on standard output, or into a file.
 
     Args:
-        material: what it is made of. On standard output it is as wide as the terminal is, and in
-            colour where that can show it.
-        output_format: a name of `FORMATS`.
-        output: a file, overwritten if it is there; ``None``: standard output.
+        analyses: what it is about.
+        form: a name of `FORMS`.
+        output: a file, overwritten if it is there; ``None``: standard output, where a report is as
+            wide as the terminal is, and in colour where that can show it.
+        given: what there is beside the analyses; the form takes what it needs. ``None``: not given.
 
     Raises:
-        ProbeError: the file can't be written, or a library the format needs is not installed.
+        ProbeError: the file can't be written, or a library the form needs is not installed.
     """
+    told = {name: value for name, value in given.items() if value is not None}
     if output is None:
-        material = replace(material, width=columns(), colour=coloured())
-    put(FORMATS[output_format].render(material), output)
-
-
-def traces_of(traces: Sequence[Path]) -> list[Path]:
-    """The files themselves, and of each folder every trace in it, by name.
-
-    Raises:
-        TraceError: a folder holds none.
-    """
-    files: list[Path] = []
-    for path in traces:
-        if not path.is_dir():
-            files.append(path)
-            continue
-        found = sorted(p for p in path.rglob("*") if p.name.endswith(SUFFIXES) and p.is_file())
-        if not found:
-            raise TraceError(f"{path}: expected traces ({', '.join(SUFFIXES)}), found none")
-        files += found
-    return files
-
-
-def columns() -> int:
-    """Columns of the terminal, or ``COLUMNS``; 80 where there is neither."""
-    return min(max(shutil.get_terminal_size((80, 24)).columns, 60), 120)
-
-
-def coloured() -> bool:
-    """Whether standard output takes colours."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-
-
-def put(report: str | bytes, output: Path | None = None) -> None:
-    """Writes to the file, or to standard output as far as that can show it.
-
-    Raises:
-        ProbeError: the file can't be written.
-        UsageError: what is no text would go to a terminal.
-    """
-    if output is None and isinstance(report, bytes):
-        if sys.stdout.isatty():
-            raise UsageError("expected a file to write to (-o): this format is no text")
-        sys.stdout.buffer.write(report)
-    elif output is None:
-        # A terminal that knows no dash gets a question mark instead of a traceback.
-        encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(str(report).encode(encoding, "replace").decode(encoding))
-    else:
-        try:
-            output.write_bytes(report if isinstance(report, bytes) else report.encode())
-        except OSError as error:
-            raise ProbeError(f"{output}: can't be written: {error.strerror or error}") from error
+        told |= {"width": columns(), "colour": coloured()}
+    try:
+        report = FORMS[form].render(analyses, **told)
+    except MissingLibraryError as error:
+        raise ProbeError(str(error)) from error
+    put(report, output)

@@ -150,11 +150,9 @@ def _report(
     *,
     listed: bool,
 ) -> None:
-    from probe.cli.formats import Material
     from probe.cli.report import show
 
-    title = "Expected"
+    title = None
     if found is not None and listed:
         title = f"As the scenario promises: {'yes' if expectations.are_met(found) else 'no'}"
-    material = Material([analysis], expected=found, expected_title=title)
-    show(material, "json" if as_json else "terminal")
+    show([analysis], "json" if as_json else "terminal", expected=found, expected_title=title)

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from reports import Analysis
     from reports.findings import Gate, Settings
 
-__all__ = ["FINDINGS_EXIT", "fails", "gates", "judged_by", "load", "with_thresholds"]
+__all__ = ["FINDINGS_EXIT", "fails", "gates", "gates_by", "judged_by", "load", "with_thresholds"]
 
 FINDINGS_EXIT: Final = 3
 """Exit code where something is found that ``--fail-on`` forbids."""
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
+_Gate = TypeVar("_Gate")
 
 
 def judged_by(command: _Command) -> _Command:
@@ -83,7 +84,14 @@ def gates(given: Sequence[str], *, option: str = "--fail-on") -> list[Gate]:
     Raises:
         UsageError: one of them is neither a severity nor a rule nor a limit.
     """
-    from reports.findings import SettingError, parse
+    from reports.findings import parse
+
+    return gates_by(parse, given, option)
+
+
+def gates_by(parse: Callable[[str], _Gate], given: Sequence[str], option: str) -> list[_Gate]:
+    """The same of whatever gates ``parse`` knows."""
+    from reports.findings import SettingError
 
     try:
         return [parse(text) for text in given]

@@ -12,7 +12,7 @@ import click
 
 from probe.cli import expectations, matrix, settings
 from probe.cli.axes import NUMBERS, PACING_LIST, PLACE_LIST, REPLY_LIST, WHOLE_NUMBERS
-from probe.cli.report import columns, put
+from probe.cli.files import columns, put
 from probe.cli.run import DEFAULT_DIRECTORY, find
 from probe.scenarios import releases
 from probe.scenarios.axes import Axes

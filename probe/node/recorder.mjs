@@ -63,7 +63,7 @@ export class Recorder {
   #clock;
   #records = [];
   #lost = 0;
-  #lines = 0;
+  #counts = {}; // lines by the name of their event
   #waiting = [];
   #waitingBytes = 0;
   #writing = null;
@@ -117,8 +117,9 @@ export class Recorder {
     clearTimeout(this.#timer);
     this.#guarded(() => {
       this.#write(this.#assembler.finish(this.#clock.now()));
-      const events = this.#lines;
-      this.#write([{ event: 'trailer', at_ns: this.#clock.now(), events, reason }]);
+      const counts = { ...this.#counts };
+      const events = Object.values(counts).reduce((sum, count) => sum + count, 0);
+      this.#write([{ event: 'trailer', at_ns: this.#clock.now(), events, reason, counts }]);
     });
     this.#flushNow();
     // A write that is still on its way holds the file; it closes it then.
@@ -162,7 +163,7 @@ export class Recorder {
       const line = Buffer.from(encode(event));
       this.#waiting.push(line);
       this.#waitingBytes += line.length;
-      this.#lines += 1;
+      this.#counts[event.event] = (this.#counts[event.event] ?? 0) + 1;
     }
   }
 

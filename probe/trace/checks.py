@@ -1,29 +1,27 @@
-"""What the lines of a trace have to agree on with each other and with their own times.
+"""What the lines of a trace have to agree on with each other: this is what makes it a valid one.
 
-Every tick of a source hands on one block of 10 ms, so samples and time say the same thing twice.
-Where every tick yields a block and the reading knows it (``grouped``), the blocks of a source are
-one beat without a hole, and each stretch has to lie on it. Elsewhere blocks are stamped one by one
-as they arrive, and a stretch may be squeezed or pulled by as much as arrivals are late.
+Nothing else checks it again: a report relies on what is said here of a trace without problems.
+
+* Frames and pushes are numbered from 1 without a gap, in the order of their calls.
+* Captured positions begin at 0 and leave no hole. So do pushed ones, but for the room that a push
+  keeps if it was refused only after the next one was numbered.
+* What a push was made of adds up to it and is in a captured frame. Whether it was pushed in order,
+  and once, is a matter of the sink, and of the account.
+* What left a source was pushed to it, left once, and in order.
+* A speech that is spoken of was created, or was there when the probe came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probe.trace.columns import (
-    InsertedColumns,
-    Ints,
-    ProblemKind,
-    PushedColumns,
-    SentColumns,
-)
+from probe.trace.columns import NONE, CapturedColumns, Ints, PushedColumns, SentColumns
 from probe.trace.events import (
     Event,
+    Header,
     LoopStalled,
     PlaybackReported,
     QueueCleared,
@@ -32,61 +30,185 @@ from probe.trace.events import (
     SpeechCreated,
     SpeechDone,
     Tapped,
-    Untapped,
 )
+from probe.trace.lines import shown
+from probe.trace.problems import TraceProblem, found
 
-__all__ = ["Check", "check_events", "check_rising", "check_wire"]
+__all__ = [
+    "check_captured",
+    "check_events",
+    "check_order",
+    "check_origins",
+    "check_pushed",
+    "check_sent",
+    "check_span",
+    "check_speeches",
+]
 
-BLOCK_NS: Final = 10_000_000
+ORDINARY_DISORDER_NS: Final = 1_000_000_000
+"""How far lines may run backwards in time because several threads write."""
 
-LONGEST_RUN_NS: Final = 200_000_000
-"""When a run ends at the latest."""
-
-UNKNOWN_RESOLUTION_NS: Final = 20_000_000
-"""Taken where a tap does not say how exact its times are: what reading block by block reaches."""
-
-SLIP_NS: Final = 8_000_000
-"""How far a stretch may be off the beat: less than a block, so that one left out or added is seen.
-Of 690 calls, the worst was off by a third of a millisecond."""
-
-LATE_NS: Final = 150_000_000
-"""How much of a stretch may be squeezed where stamps are arrivals: so late are they while Python
-code holds the interpreter."""
-
-SETTLING_NS: Final = 2_000_000_000
-"""How long a reading may need until one of its stamps is in time and corrects the others."""
-
-SETTLING_LATE_NS: Final = 60_000_000
-"""How much a stamp may be corrected until then."""
-
-OPENING_LATE_NS: Final = 500_000_000
-"""How late the very first may be, before anything was read: a process that starts is busy with
-itself."""
+LATE_MATCH_NS: Final = 60_000_000_000
+"""The same for what left the source: silence is told from speech only by what comes after it."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Check:
-    """One rule asked of many lines."""
-
-    bad: NDArray[np.bool_]
-    line: Ints
-    kind: ProblemKind
-    text: str
+# --- Frames and pushes ---------------------------------------------------------------------------
 
 
-def check_rising(name: str, key: str, numbers: Ints, at_ns: Ints, line: Ints) -> Iterator[Check]:
+def check_captured(captured: CapturedColumns) -> Iterator[TraceProblem]:
+    """Numbers, positions and times of the captured frames."""
+    order = np.argsort(captured.frame, kind="stable")
+    number, line = captured.frame[order], captured.line[order]
+    start, stop = _positions(captured, order)
+    yield from _check_numbers("captured", "frame", number, line, captured.at_ns[order])
+    yield from found(
+        _follows(number) & (start != np.append(0, stop)[:-1]),
+        line,
+        "inconsistent",
+        "a captured frame does not start where the one before it stopped",
+    )
+    yield from check_span("captured", captured.line, captured.at_ns, captured.ended_ns)
+
+
+def check_pushed(pushed: PushedColumns) -> Iterator[TraceProblem]:
+    """Numbers, positions and times of the pushes."""
+    order = np.argsort(pushed.push, kind="stable")
+    number, line = pushed.push[order], pushed.line[order]
+    start, stop = _positions(pushed, order)
+    yield from _check_numbers("pushed", "push", number, line, pushed.at_ns[order])
+    # Positions of a refused push are nobody's: what comes next takes them, or leaves them out.
+    accepted = pushed.accepted[order]
+    taken = np.append(0, np.maximum.accumulate(np.where(accepted, stop, 0)))[:-1]
+    edges = np.unique(np.concatenate((start[~accepted], stop[~accepted])))
+    kept = np.append(0, np.maximum.accumulate(np.where(accepted, 0, stop)))[:-1]
+    fits = (start == taken) | ((start > taken) & (start <= kept) & np.isin(start, edges))
+    yield from found(
+        _follows(number) & ~fits,
+        line,
+        "inconsistent",
+        "a push does not start where the one before it stopped",
+    )
+    yield from check_span("pushed", pushed.line, pushed.at_ns, pushed.ended_ns)
+
+
+def check_origins(
+    captured: CapturedColumns, pushed: PushedColumns, *, whole: bool
+) -> Iterator[TraceProblem]:
+    """What the pushes were made of.
+
+    ``whole``: whether every line was written; of a trace that was cut the newest frames and the
+    ends of the newest pushes are missing.
+    """
+    count = np.diff(pushed.range_offset)
+    summed = np.append(0, np.cumsum(pushed.range_samples))[pushed.range_offset]
+    yield from found(
+        pushed.matched & (np.diff(summed) != pushed.samples),
+        pushed.line,
+        "inconsistent",
+        "the captured ranges of a push do not add up to its samples",
+    )
+    yield from found(
+        whole & (len(captured) > 0) & pushed.accepted & ~pushed.matched & (pushed.samples > 0),
+        pushed.line,
+        "missing",
+        "what a push was made of was never written",
+    )
+    row = np.repeat(np.arange(len(pushed)), count)
+    known = (pushed.range_start != NONE) & (pushed.range_samples > 0)
+    stop = (pushed.range_start + pushed.range_samples)[known]
+    reach = int((captured.start_sample + captured.samples).max()) if len(captured) else 0
+    yield from found(
+        whole & (stop > reach),
+        pushed.line[row[known]],
+        "inconsistent",
+        "a push is made of a captured position that no frame has",
+    )
+
+
+def check_sent(pushed: PushedColumns, sent: SentColumns, *, whole: bool) -> Iterator[TraceProblem]:
+    """What left the sources, against what was pushed to them."""
+    known = np.flatnonzero(sent.start_sample != NONE)
+    by_position = known[np.argsort(sent.start_sample[known], kind="stable")]
+    start, stop = _positions(sent, by_position)
+    yield from found(
+        start[1:] < stop[:-1], sent.line[by_position][1:], "inconsistent", "a sample is sent twice"
+    )
+    # In the order of the file: of one source, what was written first left first.
+    in_order = known[np.lexsort((sent.line[known], sent.source[known]))]
+    start, stop = _positions(sent, in_order)
+    source, line = sent.source[in_order], sent.line[in_order]
+    yield from found(
+        (start[1:] < start[:-1]) & (source[1:] == source[:-1]),
+        line[1:],
+        "inconsistent",
+        "samples left a source in another order than they entered it",
+    )
+    pushes = np.flatnonzero(pushed.accepted & (pushed.samples > 0))
+    pushes = pushes[np.lexsort((pushed.start_sample[pushes], pushed.source[pushes]))]
+    held = _held(pushed, pushes, source, start, stop)
+    reach = int((pushed.start_sample + pushed.samples).max()) if len(pushed) else 0
+    yield from found(
+        (held != stop - start) & (whole | (stop <= reach)),
+        line,
+        "inconsistent",
+        "samples left a source that never took them",
+    )
+
+
+def _held(pushed: PushedColumns, rows: Ints, source: Ints, start: Ints, stop: Ints) -> Ints:
+    """Of stretches of positions: how many samples of them were pushed to the source of each.
+
+    ``rows``: of accepted pushes, by source and position. ``source``: ascending.
+    """
+    held = np.zeros_like(start)
+    for name in np.unique(source).tolist():
+        runs = slice(*np.searchsorted(source, (name, name + 1)).tolist())
+        mine = rows[slice(*np.searchsorted(pushed.source[rows], (name, name + 1)).tolist())]
+        if len(mine):
+            begin, samples = pushed.start_sample[mine], pushed.samples[mine]
+            before = np.cumsum(samples) - samples
+            for sign, position in ((1, stop[runs]), (-1, start[runs])):
+                row = np.maximum(np.searchsorted(begin, position, "right") - 1, 0)
+                held[runs] += sign * (before[row] + np.clip(position - begin[row], 0, samples[row]))
+    return held
+
+
+def check_span(name: str, line: Ints, begin: Ints, end: Ints) -> Iterator[TraceProblem]:
+    """What ended before it began."""
+    bad = (end != NONE) & (end < begin)
+    yield from found(bad, line, "time", f"{name}: it ended before it began")
+
+
+def _positions(columns: Any, rows: Ints) -> tuple[Ints, Ints]:
+    start = columns.start_sample[rows]
+    return start, start + columns.samples[rows]
+
+
+def _follows(number: Ints) -> Any:
+    """Whether each number is the one after that before it, the first whether it is 1."""
+    return np.diff(number, prepend=0) == 1
+
+
+def _check_numbers(
+    name: str, key: str, number: Ints, line: Ints, at_ns: Ints
+) -> Iterator[TraceProblem]:
     """Frames and pushes are numbered in the order of their calls, by the thread that calls."""
-    order = np.argsort(numbers, kind="stable")
-    times = at_ns[order]
-    yield Check(
-        times[1:] < times[:-1],
-        line[order][1:],
+    if len(number) and number[-1] != len(number):
+        row = int(np.argmax(number != np.arange(1, len(number) + 1)))
+        text = f"{name}: expected {key} {row + 1}, found {key} {number[row]}"
+        yield TraceProblem(int(line[row]), "missing", text, int(number[-1]) - len(number))
+    yield from found(
+        at_ns[1:] < at_ns[:-1],
+        line[1:],
         "time",
         f"{name}: the times of the calls do not rise with their {key} numbers",
     )
 
 
-def check_events(events: Sequence[Event], lines: Ints) -> Iterator[Check]:
+# --- Events --------------------------------------------------------------------------------------
+
+
+def check_events(events: Sequence[Event], lines: Ints) -> Iterator[TraceProblem]:
     """Of the rare events, in file order: calls that end before they begin or come before the one
     that the same thread wrote last, speeches that end before they are made, absurd taps."""
     ends = np.zeros(len(events), np.bool_)
@@ -115,187 +237,69 @@ def check_events(events: Sequence[Event], lines: Ints) -> Iterator[Check]:
                 and event.rate_hz is not None
                 and event.block_samples != event.rate_hz // 100
             )
-    yield Check(ends, lines, "time", "it ended before it began")
-    yield Check(back, lines, "time", "a call is written after a later one of its kind")
-    yield Check(early, lines, "time", "a speech was committed or done before it was created")
-    yield Check(blocks, lines, "inconsistent", "a block is not a hundredth of the rate")
+    yield from found(ends, lines, "time", "it ended before it began")
+    yield from found(back, lines, "time", "a call is written after a later one of its kind")
+    yield from found(early, lines, "time", "a speech was committed or done before it was created")
+    yield from found(blocks, lines, "inconsistent", "a block is not a hundredth of the rate")
 
 
-def check_wire(
-    events: Sequence[Event], pushed: PushedColumns, sent: SentColumns, inserted: InsertedColumns
-) -> Iterator[Check]:
-    """What left the sources against its own time and against what left before and after it."""
-    wire = _Wire.of(events, pushed, sent, inserted)
-    if not len(wire.line):
-        return
-    yield Check(wire.samples == 0, wire.line, "inconsistent", "a stretch without samples")
-    known = wire.block > 0
-    yield Check(
-        known & wire.is_sent & (wire.offset >= wire.block),
-        wire.line,
-        "inconsistent",
-        "sent: it begins beyond its first block",
-    )
-    block = np.maximum(wire.block, 1)
-    blocks = -(-(wire.offset + wire.samples) // block)
-    spare = wire.until_ns - wire.at_ns - blocks * BLOCK_NS
-    allowed = np.maximum(wire.resolution_ns, BLOCK_NS)
-    yield Check(
-        known & (spare > allowed),
-        wire.line,
-        "inconsistent",
-        "a stretch lasts longer than its samples",
-    )
-    yield Check(
-        known & ~wire.grouped & (spare < -LATE_NS),
-        wire.line,
-        "inconsistent",
-        "a stretch is too short for its samples",
-    )
-    yield Check(
-        wire.is_sent & (wire.until_ns - wire.at_ns > LONGEST_RUN_NS + allowed),
-        wire.line,
-        "inconsistent",
-        f"sent: expected runs of at most {LONGEST_RUN_NS // 1_000_000} ms, found a longer one",
-    )
-    for number in np.unique(wire.source).tolist():
-        rows = np.flatnonzero(wire.source == number)
-        rows = rows[np.lexsort((wire.line[rows], wire.at_ns[rows]))]
-        if wire.grouped[rows[0]]:
-            # A reading that was opened anew begins a beat of its own.
-            reopened = np.searchsorted(wire.reopened.get(number, ()), wire.at_ns[rows], "right")
-            for beat in np.unique(reopened).tolist():
-                yield from _check_beat(wire, rows[reopened == beat])
-        else:
-            yield _check_overlap(wire, rows)
+def check_speeches(
+    header: Header,
+    events: Sequence[Event],
+    lines: Ints,
+    captured: CapturedColumns,
+    texts: Sequence[str],
+) -> Iterator[TraceProblem]:
+    """Speeches that nobody made. Where none was seen being made, or the session went on before the
+    probe came and nothing says which speeches it had, nothing can be said.
 
-
-def _check_overlap(wire: _Wire, rows: Ints) -> Check:
-    reach = np.maximum.accumulate(wire.until_ns[rows])[:-1]
-    filled = (wire.offset + wire.samples)[rows] % np.maximum(wire.block[rows], 1) != 0
-    # Two stretches that meet inside a block both lie in it.
-    shared = (wire.offset[rows][1:] > 0) | filled[:-1]
-    allowed = np.maximum(wire.resolution_ns[rows][1:], BLOCK_NS) + shared * BLOCK_NS
-    return Check(
-        reach - wire.at_ns[rows][1:] > allowed,
-        wire.line[rows][1:],
-        "inconsistent",
-        "two stretches left one source at the same time",
-    )
-
-
-def _check_beat(wire: _Wire, rows: Ints) -> Iterator[Check]:
-    """Stretches of one reading in order, where block follows block without a hole.
-
-    Stamps are late and are corrected to earlier ones, so the beat may come forward, most of all
-    while the reading is young. It never falls back.
+    ``texts``: what ``captured.speech`` points into.
     """
-    at_ns, line, block = wire.at_ns[rows], wire.line[rows], wire.block[rows]
-    upto = wire.offset[rows[0]] + np.cumsum(wire.samples[rows])
-    before = upto - wire.samples[rows]
-    yield Check(
-        wire.is_sent[rows] & (wire.offset[rows] != before % block),
-        line,
-        "inconsistent",
-        "sent: it does not begin in its block where the stretch before it stopped",
+    known = {event.speech for event in events if isinstance(event, SpeechCreated)}
+    if not known or (header.speeches is None and header.options):
+        return
+    known.update(header.speeches or ())
+    spoken_of, row = np.unique(captured.speech, return_index=True)
+    spoken = [
+        (int(captured.line[at]), texts[index])
+        for index, at in zip(spoken_of.tolist(), row.tolist(), strict=True)
+        if index >= 0
+    ]
+    spoken += [
+        (line, speech)
+        for event, line in zip(events, lines.tolist(), strict=True)
+        if (speech := getattr(event, "speech", None)) is not None
+    ]
+    unknown = sorted(
+        (line, name) for line, name in spoken if name is not None and name not in known
     )
-    phase = np.empty(2 * len(rows), np.int64)
-    phase[::2] = at_ns - before // block * BLOCK_NS
-    phase[1::2] = wire.until_ns[rows] - -(-upto // block) * BLOCK_NS
-    step = np.diff(phase)
-    lines = np.repeat(line, 2)[1:]
-    yield Check(
-        step > SLIP_NS,
-        lines,
-        "inconsistent",
-        "more time passed at a source than blocks left it",
-    )
-    young = np.repeat(at_ns - at_ns[0] < SETTLING_NS, 2)[1:]
-    late = np.where(young, SETTLING_LATE_NS, SLIP_NS)
-    late[:2] = OPENING_LATE_NS
-    yield Check(
-        step < -late, lines, "inconsistent", "more blocks left a source than time passed at it"
-    )
-    yield Check(
-        upto[-1:] % block[-1:] != 0,
-        line[-1:],
-        "inconsistent",
-        "a source stopped in the middle of a block",
-    )
+    if unknown:
+        line, name = unknown[0]
+        text = f"a speech was never created: {shown(name)}"
+        yield TraceProblem(line, "missing", text, len({name for _, name in unknown}))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wire:
-    """Sent runs and inserted silence in one table, with what the tap of their source says."""
+# --- Order ---------------------------------------------------------------------------------------
 
-    at_ns: Ints
-    until_ns: Ints
-    samples: Ints
-    offset: Ints
-    """Where in its first block it begins; 0 for silence, which does not say."""
-    line: Ints
-    source: Ints
-    is_sent: NDArray[np.bool_]
-    block: Ints
-    """Samples per block, 0: not known."""
-    grouped: NDArray[np.bool_]
-    resolution_ns: Ints
-    reopened: dict[int, Ints]
-    """When the reading of a source stopped, by source, ascending."""
 
-    @classmethod
-    def of(
-        cls,
-        events: Sequence[Event],
-        pushed: PushedColumns,
-        sent: SentColumns,
-        inserted: InsertedColumns,
-    ) -> _Wire:
-        source = np.concatenate((sent.source, inserted.source))
-        taps: dict[int, Tapped] = {}
-        stopped: dict[int, list[int]] = {}
-        for event in events:
-            if isinstance(event, Tapped) and event.boundary == "sent" and event.source is not None:
-                taps[event.source] = event
-            elif (
-                isinstance(event, Untapped)
-                and event.boundary == "sent"
-                and event.source is not None
-            ):
-                stopped.setdefault(event.source, []).append(event.at_ns)
-        names, where = np.unique(source, return_inverse=True)
-        told = [_tap(taps.get(name), pushed, name) for name in names.tolist()]
+def check_order(kinds: Iterable[tuple[Ints, Ints, Ints, bool]]) -> Iterator[TraceProblem]:
+    """Lines whose time is far before that of lines above them.
 
-        def spread(nth: int, dtype: Any) -> Any:
-            return np.array([values[nth] for values in told], dtype=dtype)[where]
-
-        return cls(
-            at_ns=np.concatenate((sent.at_ns, inserted.at_ns)),
-            until_ns=np.concatenate((sent.until_ns, inserted.until_ns)),
-            samples=np.concatenate((sent.samples, inserted.samples)),
-            offset=np.concatenate((sent.block_offset_samples, np.zeros(len(inserted), np.int64))),
-            line=np.concatenate((sent.line, inserted.line)),
-            source=source,
-            is_sent=np.arange(len(source)) < len(sent),
-            block=spread(0, np.int64),
-            grouped=spread(1, np.bool_),
-            resolution_ns=spread(2, np.int64),
-            reopened={name: np.sort(np.array(times)) for name, times in stopped.items()},
+    ``kinds``: of lines of a kind their numbers, their times, when what they tell of was over, and
+    whether they may be written late.
+    """
+    line, at_ns, seen, late = (
+        np.concatenate(columns)
+        for columns in zip(
+            *((line, at_ns, seen, np.full(len(line), late)) for line, at_ns, seen, late in kinds),
+            strict=True,
         )
-
-
-def _tap(tap: Tapped | None, pushed: PushedColumns, source: int) -> tuple[int, bool, int]:
-    """Samples per block, whether every tick yields one, and how exact the times of a source are."""
-    block = None if tap is None else tap.block_samples
-    if block is None:
-        rate = None if tap is None else tap.rate_hz
-        if rate is None:
-            rates = pushed.rate_hz[pushed.source == source][:1]
-            rate = int(rates[0]) if len(rates) else 0
-        block = rate // 100
-    resolution = None if tap is None else tap.resolution_ns
-    return (
-        block,
-        tap is not None and tap.grouped and block > 0,
-        UNKNOWN_RESOLUTION_NS if resolution is None else resolution,
     )
+    order = np.argsort(line, kind="stable")
+    latest = np.maximum.accumulate(at_ns[order])
+    back = latest - seen[order]
+    bad = back > np.where(late[order], LATE_MATCH_NS, ORDINARY_DISORDER_NS)
+    if bad.any():
+        first = int(np.argmax(bad))
+        text = f"time runs backwards by {back[first] / 1e9:.3f} s"
+        yield TraceProblem(int(line[order][first]), "time", text, int(bad.sum()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from probe.trace.events import (
     SinkHabit,
     Trailer,
 )
+from probe.trace.problems import TraceProblem
 
 Ints = NDArray[np.int64]
 
@@ -27,43 +28,6 @@ NONE: Final = -(2**63)
 
 ENDS: Final = ("returned", "cancelled", "raised")
 """What the column ``end`` counts through; -1 is a call whose end the trace does not show."""
-
-ProblemKind = Literal[
-    "cut",
-    "garbled",
-    "bad-value",
-    "unknown-event",
-    "duplicate-header",
-    "after-trailer",
-    "count",
-    "time",
-    "missing",
-    "inconsistent",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class TraceProblem:
-    """Something in a trace that is not as it should be. Repetitions are one problem, counted.
-
-    Kinds:
-        ``cut``: the trace ends without a trailer, or in the middle of a line or of a compressed
-        block; the call was killed or is still running. ``garbled``: a line is no JSON object with
-        an event name. ``bad-value``: a known event lacks a field, or a value is of the wrong type
-        or beyond all reason. ``unknown-event``: an event this version does not know, written by a
-        newer one or damaged. ``duplicate-header`` and ``after-trailer``: lines that belong to no
-        trace, ignored. ``count``: the trailer counted other lines than there are. ``time``:
-        time runs backwards, or a call ended before it began. ``missing``: numbers of frames or
-        pushes are skipped. ``inconsistent``: two lines contradict each other.
-    """
-
-    line: int
-    """Line in the (uncompressed) file, from 1, where it was seen first; 0: the file as a whole."""
-    kind: ProblemKind
-    text: str
-    """One line: what was expected, what was found."""
-    count: int = 1
-    """How many times, of this kind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,11 +156,14 @@ class Trace:
     """Lines of the file, the header and what was unreadable included."""
     last_ns: int
     """Latest instant of all events, nanoseconds since the trace began; 0 if there are none."""
+    late_ns: int = 0
+    """How late stamps of what left the sources may be, beyond what their tap says: as far as the
+    beat of the blocks shows it and no later stamp put it right."""
 
     @property
     def complete(self) -> bool:
         """Whether the trace was closed and every line of it could be used."""
-        return self.trailer is not None and not self.problems
+        return self.trailer is not None and all(p.kind == "late" for p in self.problems)
 
     def text(self, index: int) -> str | None:
         """Text behind a value of a text column; ``None`` for -1."""

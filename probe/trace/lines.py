@@ -22,6 +22,7 @@ _RANGES: Final[dict[str, tuple[int, int]]] = {
     "rate_hz": (1, 10**7),
     "channels": (1, 1024),
     "source": (1, 10**9),
+    "sink": (1, 10**9),
     "frame": (1, 10**15),
     "push": (1, 10**15),
     "queue_ms": (0, 10**9),
@@ -83,6 +84,15 @@ def _line_type(event: type[Event]) -> type[msgspec.Struct]:
 
 LINES: Final = {event: _line_type(event) for event in EVENTS.values()}
 _EVENT_OF_LINE: Final = {line: event for event, line in LINES.items()}
+NESTED: Final = tuple(
+    LINES[event]
+    for event in EVENTS.values()
+    if any(
+        typing.get_origin(hint) in (dict, list) for hint in typing.get_type_hints(event).values()
+    )
+)
+"""Lines that hold lists or objects, which take many times their length once they are read."""
+
 DECODER: Final = msgspec.json.Decoder(typing.Union[tuple(LINES.values())])  # noqa: UP007 - built
 
 

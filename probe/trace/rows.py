@@ -48,6 +48,8 @@ class Rows:
     """Columns of one class of lines while they grow: machine integers, no objects."""
 
     def __init__(self, event: type[Event], texts: Texts) -> None:
+        self.whole = False
+        """Whether no more comes: then the numbers need not be copied to be handed out."""
         self.line = array("q")
         self.columns: dict[str, array[int]] = {}
         self.range_count = array("q")
@@ -101,11 +103,15 @@ class Rows:
             fill(values)
 
     def __getitem__(self, name: str) -> Any:
-        column = self.columns[name]
-        return np.array(np.frombuffer(column, dtype=_DTYPES[column.typecode]))
+        return self._handed_out(self.columns[name])
 
     def numbers(self) -> Ints:
-        return np.array(int64(self.line))
+        lines: Ints = self._handed_out(self.line)
+        return lines
+
+    def _handed_out(self, column: array[int]) -> Any:
+        values = np.frombuffer(column, dtype=_DTYPES[column.typecode])
+        return values if self.whole else values.copy()
 
 
 def _unchanged(values: tuple[Any, ...]) -> Sequence[Any]:

@@ -15,6 +15,7 @@ __all__ = [
     "FOREVER",
     "GAP_NS",
     "LONGEST_SILENCE_NS",
+    "OWNERLESS",
     "PUSHED",
     "RESOLUTION_NS",
     "SENT",
@@ -37,7 +38,7 @@ SLACK_NS: Final = 20_000_000
 LONGEST_SILENCE_NS: Final = 100_000_000
 """How long old releases put out nothing when they begin to run dry, or stamp a block late."""
 
-_OWNERLESS: Final[tuple[Unseen, ...]] = ("resampled", "changed", "buffer-reused")
+OWNERLESS: Final[tuple[Unseen, ...]] = ("resampled", "changed", "buffer-reused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +78,7 @@ PUSHED: Final = Boundary(
     balanced=True,
     resolution_ns=0,
     gap_ns=FOREVER,
-    unseen_by=("bounded", *_OWNERLESS),
+    unseen_by=("bounded", *OWNERLESS),
     rows=lambda trace: trace.pushed,
 )
 SENT: Final = Boundary(
@@ -87,7 +88,7 @@ SENT: Final = Boundary(
     balanced=True,
     resolution_ns=RESOLUTION_NS,
     gap_ns=GAP_NS,
-    unseen_by=("bounded", "under-way", "source-unread", *_OWNERLESS),
+    unseen_by=("bounded", "under-way", "source-unread", *OWNERLESS),
     rows=lambda trace: trace.sent,
 )
 BOUNDARIES: Final = (CAPTURED, PUSHED, SENT)

@@ -147,7 +147,8 @@ def gather(trace: Trace) -> Facts:
         resolution_ns={
             boundary: max(
                 (
-                    tap.resolution_ns
+                    # Stamps of the wire that came late without a later one to tell.
+                    tap.resolution_ns + (trace.late_ns if boundary == SENT.name else 0)
                     for tap in taps
                     if tap.boundary == boundary and tap.resolution_ns is not None
                 ),
@@ -186,12 +187,16 @@ def _sources(trace: Trace) -> dict[int, Source]:
     # Where no tap at *sent* is told of at all, what was sent shows that there was one.
     untold = set() if told else set(np.unique(sent.source).tolist())
     return {
-        number: _source(number, about.get(number, []), rates.get(number, 0), number in untold)
+        number: _source(
+            number, about.get(number, []), rates.get(number, 0), number in untold, trace.late_ns
+        )
         for number in sorted({*about, *rates, *left})
     }
 
 
-def _source(number: int, events: list[_AboutSource], rate_hz: int, untold: bool) -> Source:
+def _source(
+    number: int, events: list[_AboutSource], rate_hz: int, untold: bool, late_ns: int
+) -> Source:
     taps = [event for event in events if isinstance(event, Tapped)]
     wire = [tap for tap in taps if tap.boundary == SENT.name]
     rate_hz = next((tap.rate_hz for tap in taps if tap.rate_hz), rate_hz)
@@ -200,8 +205,8 @@ def _source(number: int, events: list[_AboutSource], rate_hz: int, untold: bool)
         number=number,
         block=max(block, 1),
         # A resolution of nothing was never measured: a stamp is as late as its block.
-        resolution_ns=max((tap.resolution_ns or 0 for tap in wire), default=0)
-        or SENT.resolution_ns,
+        resolution_ns=late_ns
+        + (max((tap.resolution_ns or 0 for tap in wire), default=0) or SENT.resolution_ns),
         sink=next((tap.sink for tap in taps if tap.boundary == PUSHED.name), None),
         found_ns=min((tap.at_ns for tap in taps), default=NONE),
         read=((NONE, FOREVER),) if untold else _read(events),
@@ -240,7 +245,7 @@ def _incomplete(trace: Trace, bounded_ns: int | None) -> tuple[str, ...]:
     why += [
         f"line {problem.line}: {problem.text}" if problem.line else problem.text
         for problem in trace.problems
-        if problem.kind != "unknown-event" and (problem.kind != "cut" or trace.trailer is not None)
+        if problem.spoils and (problem.kind != "cut" or trace.trailer is not None)
     ]
     why += [f"fault of the probe: {kind} ({count}x)" for kind, count in sorted(lost.items())]
     if bounded_ns is not None:

@@ -17,7 +17,7 @@ from probe.trace.reader import NONE, Trace
 from reports.account.boundary import CAPTURED, FOREVER
 from reports.account.facts import Facts
 from reports.account.issues import Issue, misplaced, told
-from reports.account.samples import encoded
+from reports.account.samples import CHANNEL_ROOM, encoded
 from reports.account.segments import Segments
 from reports.account.stretches import (
     Bools,
@@ -114,7 +114,7 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
         hidden = plain & ~inherited & (p.habit[pieces.push] == habits.get(habit, -2))
         unjoined[hidden & (unjoined == 0)] = UNJOINED.index(habit)
     followed = believed & (frame >= 0)
-    ratio = followed & (captured_as % 2048 != pushed_as % 2048)
+    ratio = followed & (captured_as % CHANNEL_ROOM != pushed_as % CHANNEL_ROOM)
     timed = unjoined > 0
     unknown = plain & ~inherited & ~timed
     unjoined[ratio] = UNJOINED.index("channels")

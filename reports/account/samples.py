@@ -9,7 +9,7 @@ import numpy as np
 
 from reports.account.stretches import Ints
 
-__all__ = ["GeometryError", "Samples", "encoded"]
+__all__ = ["CHANNEL_ROOM", "GeometryError", "Samples", "encoded"]
 
 CHANNEL_ROOM = 2048
 """More channels than any frame has."""

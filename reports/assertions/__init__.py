@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from reports.assertions.evaluation import Check, MarkedMoment, Result, check
+from reports.assertions.evaluation import Check, Result, check
 from reports.assertions.language import Assertion, AssertionSyntaxError, parse
+from reports.assertions.moments import MarkedMoment
+from reports.assertions.reading import Type
 from reports.assertions.text import text
-from reports.assertions.vocabulary import AUDIO_EVENTS, MARKS, NAMES, Type
+from reports.assertions.vocabulary import AUDIO_EVENTS, MARKS, NAMES
 from reports.results import Analysis
 
 __all__ = [

@@ -58,7 +58,7 @@ class Term:
     def __repr__(self) -> str:
         said = f"{self._selector} {self._text}".strip()
         try:
-            (first, *_) = check(self._analysis(), said).checks
+            (first, *_) = self._result().checks
         except AssertionSyntaxError:
             return said  # a figure: its value is in the explanation of the comparison
         return f"{said} ({first.reason})" if first.reason not in ("", said) else said
@@ -70,62 +70,49 @@ class Term:
         return self._joined("-", other)
 
     def __lt__(self, other: object) -> bool:
-        return self._compared("<", other)
+        return bool(self._joined("<", other))
 
     def __le__(self, other: object) -> bool:
-        return self._compared("<=", other)
+        return bool(self._joined("<=", other))
 
     def __gt__(self, other: object) -> bool:
-        return self._compared(">", other)
+        return bool(self._joined(">", other))
 
     def __ge__(self, other: object) -> bool:
-        return self._compared(">=", other)
+        return bool(self._joined(">=", other))
 
     def __eq__(self, other: object) -> bool:
-        return self._compared("==", other)
+        return bool(self._joined("==", other))
 
     def __ne__(self, other: object) -> bool:
-        return self._compared("!=", other)
+        return bool(self._joined("!=", other))
 
     __hash__ = None  # type: ignore[assignment]  # what compares by an account of a call is no key
 
     def __bool__(self) -> bool:
-        return _judged(self._held(self._text, self._selector))
+        result = self._result()
+        if result.holds is None:
+            raise AssertionError("\n".join(["not judged", *lines(result, _WIDTH)]))
+        return result.holds
 
     def held(self, compare: str, other: object) -> Result:
         """What came of the comparison, with the moments around it where it does not hold."""
-        selector = self._selector
+        return self._joined(compare, other)._result()
+
+    def _result(self) -> Result:
+        return check(self._analysis(), f"{self._selector} {self._text}".strip())
+
+    def _joined(self, sign: str, other: object) -> Term:
+        selector, text = self._selector, str(other)
         if isinstance(other, Term):
-            selector = _one_selector(selector, other._selector)
-        return self._held(f"{self._text} {compare} {_written(other)}", selector)
-
-    def _held(self, claim: str, selector: str) -> Result:
-        return check(self._analysis(), f"{selector} {claim}".strip())
-
-    def _compared(self, compare: str, other: object) -> bool:
-        return _judged(self.held(compare, other))
-
-    def _joined(self, sign: str, other: Term | str) -> Term:
-        selector = self._selector
-        if isinstance(other, Term):
-            selector = _one_selector(selector, other._selector)
-        return Term(self._analysis, f"{self._text} {sign} {_written(other)}", selector)
-
-
-def _written(other: object) -> str:
-    return other._text if isinstance(other, Term) else str(other)
-
-
-def _one_selector(left: str, right: str) -> str:
-    if left and right and left != right:
-        raise ValueError(f"expected two figures of the same barge-in, found {left} and {right}")
-    return left or right
-
-
-def _judged(result: Result) -> bool:
-    if result.holds is None:
-        raise AssertionError("\n".join(["not judged", *lines(result, _WIDTH)]))
-    return result.holds
+            text = other._text
+            if selector and other._selector not in ("", selector):
+                raise ValueError(
+                    "expected two figures of the same barge-in, "
+                    f"found {selector} and {other._selector}"
+                )
+            selector = selector or other._selector
+        return Term(self._analysis, f"{self._text} {sign} {text}", selector)
 
 
 _MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

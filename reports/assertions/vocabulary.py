@@ -1,17 +1,13 @@
-"""The words of the language: what each stands for, and where it is read in an analysis.
-
-A word that the trace has no value for says which of two it is: what it names *never came* (then an
-assertion about it fails), or the trace *can't tell* (then the assertion is not judged).
-"""
+"""The words of the language: what each stands for, and where it is found in an analysis."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Final, Literal, get_args
+from typing import Any, Final, get_args
 
+from reports.account.boundary import BOUNDARIES
+from reports.assertions.reading import Name, Reading, never, unknown
 from reports.results import (
-    Amount,
     Analysis,
     BargeIn,
     GenerationStop,
@@ -25,28 +21,9 @@ from reports.results import (
 )
 from reports.units import one_rate
 
-__all__ = [
-    "AUDIO_EVENTS",
-    "AUDIO_INSTANTS",
-    "EVENTS",
-    "MARKS",
-    "NAMES",
-    "WORDS",
-    "Name",
-    "Reading",
-    "Type",
-    "audio_after",
-]
+__all__ = ["AUDIO_EVENTS", "AUDIO_INSTANTS", "EVENTS", "MARKS", "NAMES", "WORDS"]
 
-Type = Literal["instant", "length", "amount", "count", "word", "flag"]
-"""``instant``: a point in time. ``length``: a stretch of time. ``amount``: audio, in samples and
-their milliseconds. ``count``: a number of things. ``word``: one of a few. ``flag``: yes or no."""
-
-Per = Literal["barge-in", "trace"]
-
-BOUNDARIES: Final = ("captured", "pushed", "sent")
-
-WORDS: Final[dict[str, tuple[str, ...]]] = {
+WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "kind": get_args(VerdictKind),
     "outcome": get_args(Outcome),
 }
@@ -60,108 +37,6 @@ AUDIO_EVENTS: Final = {"capture": "captured", "push": "pushed", "send": "sent"}
 
 EVENTS: Final = (*AUDIO_EVENTS, *MARKS)
 
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What a name stands for in one trace or one barge-in; all integers."""
-
-    ns: int | None = None
-    """Nanoseconds: of an instant since the trace began, of a length, of an amount."""
-    samples: int | None = None
-    number: int | None = None
-    word: str | None = None
-    flag: bool | None = None
-    tolerance_ns: int = 0
-    """How far it may be off, by the resolution of its boundary."""
-    tolerance_samples: int = 0
-    bound: int = 0
-    """1: a lower bound, because the trace is incomplete; -1: an upper bound; 0: as it is."""
-    never: str = ""
-    """Why there is nothing: it did not come about."""
-    unknown: str = ""
-    """Why there is nothing: the trace can't tell."""
-
-    @property
-    def absent(self) -> bool:
-        return bool(self.never or self.unknown)
-
-
-Reader = Callable[[Analysis, BargeIn | None], Reading]
-
-
-@dataclass(frozen=True, slots=True)
-class Name:
-    """A word of the language."""
-
-    name: str
-    type: Type
-    per: Per
-    meaning: str
-    """One line, for the reference."""
-    read: Reader
-
-
-def _resolution_ns(analysis: Analysis, boundary: str) -> int:
-    return analysis.trace.resolution_ns.get(boundary) or 0
-
-
-def _not_counted(analysis: Analysis, boundary: str) -> Reading:
-    why = analysis.trace.missing.get(boundary, "never tapped")
-    return Reading(unknown=f"nothing was counted at {boundary} ({why})")
-
-
-def _never(analysis: Analysis, what: str) -> Reading:
-    """It is not in the trace: it did not happen, or the trace is too damaged to say so."""
-    if not analysis.trace.complete:
-        return Reading(unknown=f"{what}, but the trace is incomplete")
-    return Reading(never=what)
-
-
-# --- Instants ------------------------------------------------------------------------------------
-
-_NEEDS: Final = {
-    "pause": "captured",
-    "clear": "captured",
-    "source_clear": "pushed",
-    "resume": "captured",
-    "last_sent": "sent",
-    "started": "captured",
-}
-"""Boundary whose tap sees an instant. The others come from the session."""
-
-
-def _instant(name: str) -> Reader:
-    boundary = _NEEDS.get(name)
-
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
-        if boundary is not None and boundary not in analysis.trace.boundaries:
-            return _not_counted(analysis, boundary)
-        at_ns = _at(name, analysis, barge_in)
-        if at_ns is None:
-            return _never(analysis, f"{name} never came")
-        late = name == "last_sent"
-        return Reading(
-            ns=at_ns,
-            tolerance_ns=_resolution_ns(analysis, "sent") if late else 0,
-            bound=1 if late and not analysis.trace.complete else 0,
-        )
-
-    return read
-
-
-def _at(name: str, analysis: Analysis, barge_in: BargeIn) -> int | None:
-    mine = [s for s in analysis.segments if s.speech_id == barge_in.speech_id]
-    if name == "started":
-        return min((s.started_ns for s in mine), default=None)
-    if name == "finished":
-        return next((s.finished_ns for s in mine if s.index == barge_in.segment), None)
-    at_ns: int | None = getattr(barge_in, f"{name}_ns")
-    return at_ns
-
-
-# --- Audio ---------------------------------------------------------------------------------------
-
 AUDIO_INSTANTS: Final = {
     "onset": "after_onset",
     "pause": "after_pause",
@@ -171,349 +46,245 @@ AUDIO_INSTANTS: Final = {
     "source_clear": "after_source_clear",
     "resume": "after_resume",
 }
-"""Instants from which on the audio of a speech is counted, and the field that holds it."""
+"""Instants from which on the audio of a speech is counted, and the name of what is."""
+
+_FLOW: Final = tuple(boundary.name for boundary in BOUNDARIES)
+
+_Find = Callable[[Analysis, Any], Any]
+"""See `Name.find`."""
 
 
-def audio_after(
-    analysis: Analysis, barge_in: BargeIn, instant: str, boundary: str
-) -> tuple[Reading, Leak | None]:
-    """What of the speech crossed a boundary from an instant on, up to its next barge-in."""
-    if boundary not in analysis.trace.boundaries:
-        return _not_counted(analysis, boundary), None
-    counted: Mapping[str, Leak | None] | None = getattr(barge_in, AUDIO_INSTANTS[instant])
-    if counted is None:
-        return _never(analysis, f"{instant} never came"), None
-    leak = counted.get(boundary)
-    return _from_an_instant(analysis, leak, boundary), leak
+# --- Where they are found ------------------------------------------------------------------------
 
 
-def _audio(field: str, boundary: str) -> Reader:
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
-        if boundary not in analysis.trace.boundaries:
-            return _not_counted(analysis, boundary)
-        counted: Mapping[str, Leak | None] | None = getattr(barge_in, field)
+def _instant(name: str) -> _Find:
+    return lambda _, barge_in: getattr(barge_in, f"{name}_ns")
+
+
+def _started(analysis: Analysis, barge_in: BargeIn) -> int | None:
+    mine = [s for s in analysis.segments if s.speech_id == barge_in.speech_id]
+    return min((s.started_ns for s in mine), default=None)
+
+
+def _finished(analysis: Analysis, barge_in: BargeIn) -> int | None:
+    mine = [s for s in analysis.segments if s.speech_id == barge_in.speech_id]
+    return next((s.finished_ns for s in mine if s.index == barge_in.segment), None)
+
+
+def _untold(how: str = "sent") -> Reading:
+    return unknown(f"the trace can't tell how much of it was {how}")
+
+
+def _crossed(name: str, boundary: str) -> _Find:
+    def find(analysis: Analysis, barge_in: BargeIn) -> Leak | Reading:
+        counted: Mapping[str, Leak | None] | None = getattr(barge_in, name)
         if counted is None:
-            instant = "verdict" if field == "leaked" else "onset"
-            instant = field.removeprefix("after_") if field.startswith("after_") else instant
-            return _never(analysis, f"{instant} never came")
-        return _from_an_instant(analysis, counted.get(boundary), boundary)
+            instants = {field: instant for instant, field in AUDIO_INSTANTS.items()}
+            return never(analysis, f"{instants.get(name, 'onset')} never came")
+        return counted.get(boundary) or _untold(boundary)
 
-    return read
-
-
-def _from_an_instant(analysis: Analysis, audio: Leak | Amount | None, boundary: str) -> Reading:
-    """Audio counted from an instant on: exact, but for the samples around the instant."""
-    if audio is None:
-        return Reading(unknown=f"the trace can't tell how much of it was {boundary}")
-    exact = _amount(analysis, audio)
-    resolution_ns = _resolution_ns(analysis, boundary)
-    if exact.absent or not audio.samples or audio.rate_hz is None or not resolution_ns:
-        return exact
-    samples = round(audio.rate_hz * resolution_ns / 1e9)
-    return replace(exact, tolerance_ns=resolution_ns, tolerance_samples=samples)
+    return find
 
 
-def _amount(analysis: Analysis, audio: Measured) -> Reading:
-    if analysis.balanced is False:
-        return Reading(unknown="the trace does not balance, so its amounts are no result")
-    return Reading(
-        ns=audio.ns,
-        samples=audio.samples,
-        bound=0 if analysis.trace.complete else 1,
-    )
-
-
-def _cause(cause: str) -> Reader:
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
-        if "sent" not in analysis.trace.boundaries:
-            return _not_counted(analysis, "sent")
-        if barge_in.verdict_ns is None:
-            return _never(analysis, "verdict never came")
+def _cause(cause: str) -> _Find:
+    def find(_: Analysis, barge_in: BargeIn) -> Measured | Reading:
         if barge_in.causes is None:
-            return Reading(unknown="the trace can't tell how much of it was sent")
-        found = next((c for c in barge_in.causes if c.cause == cause), None)
-        audio = Leak(0, found.samples, found.rate_hz, ()) if found else Leak(0, 0, None, ())
-        return _from_an_instant(analysis, audio, "sent")
+            return _untold()
+        return next((c for c in barge_in.causes if c.cause == cause), Length(0, None))
 
-    return read
+    return find
 
 
-def _remaining(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-    assert barge_in is not None
-    for boundary in BOUNDARIES:
-        if boundary not in analysis.trace.boundaries:
-            return _not_counted(analysis, boundary)
-    if barge_in.verdict_ns is None:
-        return _never(analysis, "verdict never came")
-    return _from_an_instant(analysis, barge_in.remaining, "sent")
+def _stop(_: Analysis, barge_in: BargeIn) -> int | Reading:
+    return _untold() if barge_in.stop_ns is None else barge_in.stop_ns
 
 
-def _swallowed(analysis: Analysis, _: BargeIn | None) -> Reading:
+def _swallowed(analysis: Analysis, _: None) -> Measured | Reading:
     samples = analysis.totals.swallowed_samples
     if samples is None:
-        return Reading(unknown="the trace can't tell what was swallowed")
-    rates = {
-        g.rate_hz for s in analysis.segments if s.swallowed_samples for g in s.geometry["captured"]
-    }
-    return _amount(analysis, Length(samples, one_rate(rates)))
+        return unknown("the trace can't tell what was swallowed")
+    lost = [segment for segment in analysis.segments if segment.swallowed_samples]
+    return Length(samples, one_rate(g.rate_hz for s in lost for g in s.geometry["captured"]))
 
 
-def _unaccounted(analysis: Analysis, _: BargeIn | None) -> Reading:
+def _unaccounted(analysis: Analysis, _: None) -> Reading:
     samples = analysis.unaccounted_samples
     if samples is None:
-        return Reading(unknown="the trace is incomplete, so there is no balance")
+        return unknown("the trace is incomplete, so there is no balance")
     return Reading(samples=samples)
+
+
+def _outcome(analysis: Analysis, barge_in: BargeIn) -> str | Reading:
+    return barge_in.outcome or never(analysis, "the outcome was never decided")
+
+
+def _balanced(analysis: Analysis, _: None) -> bool | Reading:
+    if analysis.balanced is None:
+        return unknown("the trace is incomplete or a boundary was not tapped")
+    return analysis.balanced
+
+
+def _control(analysis: Analysis, _: None) -> bool | Reading:
+    control = analysis.run.control if analysis.run is not None else None
+    if control is None:
+        return never(analysis, "there was no control reply")
+    if control.whole is None:
+        return unknown("the trace can't tell whether the control arrived whole")
+    return control.whole
 
 
 # --- Realtime models -----------------------------------------------------------------------------
 
 
-def _realtime(
-    of: Callable[[Analysis, Realtime], Reading],
-) -> Callable[[Analysis, BargeIn | None], Reading]:
-    def read(analysis: Analysis, _: BargeIn | None) -> Reading:
+def _of_model(of: Callable[[Realtime], Any]) -> _Find:
+    def find(analysis: Analysis, _: None) -> Any:
         if analysis.realtime is None:
-            return _never(analysis, "there was no realtime model")
-        return of(analysis, analysis.realtime)
+            return never(analysis, "there was no realtime model")
+        return of(analysis.realtime)
 
-    return read
+    return find
 
 
-def _stop(of: Callable[[Analysis, GenerationStop], Reading]) -> Reader:
-    """Reads how the generation of the interrupted speech was stopped."""
+def _of_stop(of: Callable[[Analysis, GenerationStop], Any]) -> _Find:
+    """Of how the generation of the interrupted speech was stopped."""
 
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
+    def find(analysis: Analysis, barge_in: BargeIn) -> Any:
         if analysis.realtime is None:
-            return _never(analysis, "there was no realtime model")
-        stops = [s for s in analysis.realtime.stops if s.speech_id == barge_in.speech_id]
-        if not stops:
-            return _never(analysis, "no response of a realtime model was interrupted")
-        return of(analysis, stops[0])
+            return never(analysis, "there was no realtime model")
+        for stop in analysis.realtime.stops:
+            if stop.speech_id == barge_in.speech_id:
+                return of(analysis, stop)
+        return never(analysis, "no response of a realtime model was interrupted")
 
-    return read
-
-
-def _cancel(analysis: Analysis, stop: GenerationStop) -> Reading:
-    if stop.cancel_ns is None:
-        return _never(analysis, "cancel never came")
-    return Reading(ns=stop.cancel_ns)
+    return find
 
 
-def _generated_after(analysis: Analysis, stop: GenerationStop) -> Reading:
-    sound = stop.generated_after
-    if sound is None:
-        return Reading(unknown="the model's streams do not say what was generated")
-    return Reading(
-        ns=sound.ns,
-        samples=sound.samples,
-        bound=0 if analysis.trace.complete else 1,
-    )
-
-
-def _generating(_: Analysis, stop: GenerationStop) -> Reading:
+def _generating(_: Analysis, stop: GenerationStop) -> int | Reading:
     if stop.generating_ns is None:
-        return Reading(unknown="the end of the response was not seen")
-    return Reading(ns=stop.generating_ns)
+        return unknown("the end of the response was not seen")
+    return stop.generating_ns
 
 
-def _same(_: Analysis, realtime: Realtime) -> Reading:
+def _generated(analysis: Analysis, stop: GenerationStop) -> Reading:
+    made = stop.generated_after
+    if made is None:
+        return unknown("the model's streams do not say what was generated")
+    return Reading(ns=made.ns, samples=made.samples, more=not analysis.trace.complete)
+
+
+def _same(realtime: Realtime) -> bool | Reading:
     rows = realtime.conversation
     if any(row.difference in ("server only", "history only") for row in rows):
-        return Reading(flag=False)
+        return False
     if not rows or any(None in (row.server, row.local) for row in rows):
-        return Reading(unknown="the trace can't tell what both sides hold")
-    return Reading(flag=True)
+        return unknown("the trace can't tell what both sides hold")
+    return True
 
 
-def _number(of: Callable[[Realtime], int]) -> Reader:
-    return _realtime(
-        lambda analysis, realtime: Reading(
-            number=of(realtime), bound=0 if analysis.trace.complete else 1
-        )
-    )
+# --- All of them ---------------------------------------------------------------------------------
 
 
-# --- The rest ------------------------------------------------------------------------------------
+def _seen(name: str, meaning: str, tap: str = "", find: _Find | None = None, at: str = "") -> Name:
+    """An instant that the tap at a boundary sees, or the session tells."""
+    needs = (tap,) if tap else ()
+    return Name(name, "instant", meaning, find or _instant(name), needs=needs, at=at)
 
 
-def _length(field: str) -> Reader:
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
-        if field == "stop":
-            if "sent" not in analysis.trace.boundaries:
-                return _not_counted(analysis, "sent")
-            if barge_in.verdict_ns is None:
-                return _never(analysis, "verdict never came")
-            if barge_in.stop_ns is None:
-                return Reading(unknown="the trace can't tell how much of it was sent")
-            return Reading(
-                ns=barge_in.stop_ns,
-                tolerance_ns=_resolution_ns(analysis, "sent"),
-                bound=0 if analysis.trace.complete else 1,
-            )
-        return Reading(ns=barge_in.stalled_ns)
-
-    return read
+def _counted(name: str, meaning: str, of: Callable[[Analysis], int]) -> Name:
+    return Name(name, "count", meaning, lambda analysis, _: of(analysis), "trace")
 
 
-def _word(field: str) -> Reader:
-    def read(analysis: Analysis, barge_in: BargeIn | None) -> Reading:
-        assert barge_in is not None
-        word = barge_in.verdict_kind if field == "kind" else barge_in.outcome
-        if word is None:
-            said = "verdict never came" if field == "kind" else "the outcome was never decided"
-            return _never(analysis, said)
-        return Reading(word=word)
-
-    return read
+def _model_counted(name: str, meaning: str) -> Name:
+    find = _of_model(lambda realtime: len(getattr(realtime, name)))
+    return Name(name, "count", f"{meaning} the realtime model", find, "trace")
 
 
-def _control(analysis: Analysis, _: BargeIn | None) -> Reading:
-    control = analysis.run.control if analysis.run is not None else None
-    if control is None:
-        return _never(analysis, "there was no control reply")
-    if control.whole is None:
-        return Reading(unknown="the trace can't tell whether the control arrived whole")
-    return Reading(flag=control.whole)
+def _amount(name: str, meaning: str, find: _Find, **more: Any) -> Name:
+    return Name(name, "amount", meaning, find, **more)
 
 
-def _balanced(analysis: Analysis, _: BargeIn | None) -> Reading:
-    if analysis.balanced is None:
-        return Reading(unknown="the trace is incomplete or a boundary was not tapped")
-    return Reading(flag=analysis.balanced)
-
-
-def _partial(_: Analysis, barge_in: BargeIn | None) -> Reading:
-    assert barge_in is not None
-    return Reading(flag=barge_in.partial)
-
-
-def _count(of: Callable[[Analysis], int]) -> Reader:
-    def read(analysis: Analysis, _: BargeIn | None) -> Reading:
-        return Reading(number=of(analysis), bound=0 if analysis.trace.complete else 1)
-
-    return read
-
+_LEFT: Final[Mapping[str, Any]] = {"needs": ("sent",), "since": "verdict", "at": "sent"}
+"""Of what is known from what was sent after the verdict."""
 
 _AMOUNTS: Final = {
-    "leaked": "of the speech {} after the verdict",
-    "after_onset": "of the speech {} after the onset",
-    "after_pause": "of the speech {} after the pause",
-    "after_commit": "of the speech {} after the commit",
-    "after_clear": "of the speech {} after the sink was cleared",
-    "after_source_clear": "of the speech {} after the source was cleared",
-    "after_resume": "of the speech {} after the resume",
-    "over_caller": "of the speech {} while the caller was speaking",
-}
-
-_INSTANTS: Final = {
-    "onset": "the caller started to speak",
-    "pause": "the gate was closed",
-    "verdict": "it was decided that the caller interrupts",
-    "commit": "the speech was interrupted",
-    "clear": "the sink was cleared",
-    "source_clear": "the source's queue was cleared",
-    "resume": "the gate was opened",
-    "last_sent": "the last sample of the speech left the source",
-    "started": "the first frame of the speech was captured",
-    "finished": "the sink reported the segment as finished",
+    "leaked": "after the verdict",
+    "after_onset": "after the onset",
+    "after_pause": "after the pause",
+    "after_commit": "after the commit",
+    "after_clear": "after the sink was cleared",
+    "after_source_clear": "after the source was cleared",
+    "after_resume": "after the resume",
+    "over_caller": "while the caller was speaking",
 }
 
 _ALL: Final = (
-    *(Name(name, "instant", "barge-in", text, _instant(name)) for name, text in _INSTANTS.items()),
-    Name("cancel", "instant", "barge-in", "the realtime model was told to cancel", _stop(_cancel)),
-    Name("stop", "length", "barge-in", "verdict to last sample sent, 0 for none", _length("stop")),
-    Name(
-        "stalled", "length", "barge-in", "longest stall of the loop around it", _length("stalled")
+    _seen("onset", "the caller started to speak"),
+    _seen("pause", "the gate was closed", "captured"),
+    _seen("verdict", "it was decided that the caller interrupts"),
+    _seen("commit", "the speech was interrupted"),
+    _seen("clear", "the sink was cleared", "captured"),
+    _seen("source_clear", "the source's queue was cleared", "pushed"),
+    _seen("resume", "the gate was opened", "captured"),
+    _seen("last_sent", "the last sample of the speech left the source", "sent", at="sent"),
+    _seen("started", "the first frame of the speech was captured", "captured", _started),
+    _seen("finished", "the sink reported the segment as finished", find=_finished),
+    _seen(
+        "cancel",
+        "the realtime model was told to cancel",
+        find=_of_stop(lambda _, stop: stop.cancel_ns),
     ),
+    Name("stop", "length", "verdict to last sample sent, 0 for none", _stop, **_LEFT),
+    Name("stalled", "length", "longest stall of the loop around it", _instant("stalled")),
     Name(
         "generating",
         "length",
-        "barge-in",
         "commit to the end of the realtime model's response",
-        _stop(_generating),
+        _of_stop(_generating),
     ),
     *(
-        Name(f"{name}.{b}", "amount", "barge-in", text.format(b), _audio(name, b))
-        for name, text in _AMOUNTS.items()
-        for b in BOUNDARIES
+        _amount(f"{name}.{b}", f"of the speech {b} {when}", _crossed(name, b), needs=(b,), at=b)
+        for name, when in _AMOUNTS.items()
+        for b in _FLOW
     ),
     *(
-        Name(
+        _amount(
             f"causes.{cause.replace('-', '_')}",
-            "amount",
-            "barge-in",
             f"part of the leak: {cause}",
             _cause(cause),
+            **_LEFT,
         )
         for cause in get_args(LeakCause)
     ),
-    Name(
-        "generated_after",
-        "amount",
-        "barge-in",
-        "made by the realtime model after the commit",
-        _stop(_generated_after),
-    ),
-    Name(
+    _amount("generated_after", "made by the realtime model after the commit", _of_stop(_generated)),
+    _amount(
         "remaining",
-        "amount",
-        "barge-in",
         "of the speech at the verdict, neither sent nor lost by then",
-        _remaining,
+        lambda _, barge_in: barge_in.remaining or _untold(),
+        **{**_LEFT, "needs": _FLOW},
     ),
-    Name("kind", "word", "barge-in", " | ".join(WORDS["kind"]), _word("kind")),
-    Name("outcome", "word", "barge-in", " | ".join(WORDS["outcome"]), _word("outcome")),
-    Name("partial", "flag", "barge-in", "the speech was under way when the probe came", _partial),
-    Name("swallowed", "amount", "trace", "lost though nobody interrupted it", _swallowed),
-    Name("unaccounted", "amount", "trace", "what does not add up, in samples", _unaccounted),
-    Name("barge_ins", "count", "trace", "barge-ins", _count(lambda a: len(a.counted))),
-    Name("segments", "count", "trace", "segments", _count(lambda a: len(a.segments))),
-    Name("findings", "count", "trace", "rules that fired", _count(lambda a: len(a.findings))),
-    Name(
-        "faults", "count", "trace", "kinds of fault of the probe", _count(lambda a: len(a.faults))
-    ),
-    Name(
-        "responses",
-        "count",
-        "trace",
-        "responses of the realtime model",
-        _number(lambda realtime: len(realtime.responses)),
-    ),
-    Name(
-        "messages",
-        "count",
-        "trace",
-        "messages of the realtime model",
-        _number(lambda realtime: len(realtime.messages)),
-    ),
-    Name(
-        "cancels",
-        "count",
-        "trace",
-        "cancels sent to the realtime model",
-        _number(lambda realtime: len(realtime.cancels)),
-    ),
-    Name("balanced", "flag", "trace", "every sample has its place", _balanced),
-    Name(
-        "complete",
-        "flag",
-        "trace",
-        "the trace is whole",
-        lambda analysis, _: Reading(flag=analysis.trace.complete),
-    ),
-    Name("control.whole", "flag", "trace", "the control reply arrived whole", _control),
+    Name("kind", "word", " | ".join(WORDS["kind"]), lambda _, b: b.verdict_kind, since="verdict"),
+    Name("outcome", "word", " | ".join(WORDS["outcome"]), _outcome),
+    Name("partial", "flag", "the speech was under way when the probe came", lambda _, b: b.partial),
+    _amount("swallowed", "lost though nobody interrupted it", _swallowed, per="trace"),
+    _amount("unaccounted", "what does not add up, in samples", _unaccounted, per="trace"),
+    _counted("barge_ins", "barge-ins", lambda analysis: len(analysis.counted)),
+    _counted("segments", "segments", lambda analysis: len(analysis.segments)),
+    _counted("findings", "rules that fired", lambda analysis: len(analysis.findings)),
+    _counted("faults", "kinds of fault of the probe", lambda analysis: len(analysis.faults)),
+    _model_counted("responses", "responses of"),
+    _model_counted("messages", "messages of"),
+    _model_counted("cancels", "cancels sent to"),
+    Name("balanced", "flag", "every sample has its place", _balanced, "trace"),
+    Name("complete", "flag", "the trace is whole", lambda a, _: a.trace.complete, "trace"),
+    Name("control.whole", "flag", "the control reply arrived whole", _control, "trace"),
     Name(
         "conversation.same",
         "flag",
-        "trace",
         "the realtime model's server and the history hold the same",
-        _realtime(_same),
+        _of_model(_same),
+        "trace",
     ),
 )
 
-NAMES: Final[dict[str, Name]] = {name.name: name for name in _ALL}
+NAMES: Final[Mapping[str, Name]] = {name.name: name for name in _ALL}
 """Every name an assertion may use."""

@@ -6,28 +6,37 @@ gate.fails(analysis)
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from reports.findings.registry import RULES, SEVERITIES
-from reports.findings.rule import Rule
 from reports.findings.thresholds import SettingError
+from reports.grammar import Expression, GrammarError, expected, read
 from reports.results import Analysis, Finding, Unit
 
-__all__ = ["Gate", "parse"]
+_Read = TypeVar("_Read")
 
-_LIMIT: Final = re.compile(r"^([a-z-]+)\s*>\s*(\d+(?:\.\d+)?)\s*([a-z%]*)$")
+__all__ = ["Gate", "Limit", "gate_of", "limit_of", "parse", "parsed"]
 
-_UNITS: Final[Mapping[Unit, Mapping[str, float]]] = {
-    "ms": {"ms": 1e6, "s": 1e9},
-    "%": {"%": 1.0},
-    "count": {"": 1.0},
-    "samples": {"samples": 1.0},
+_UNITS: Final[Mapping[Unit, tuple[str | None, str]]] = {
+    "ms": ("ns", "ms or s"),
+    "%": ("%", "%"),
+    "count": (None, "a plain number"),
+    "samples": ("samples", "samples"),
 }
-"""Units a limit may be given in, by the unit of the rule's figure, and what makes of them the
-figure as it is held: nanoseconds or itself."""
+"""What a limit is given in, by the unit of the rule's figure, and in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A value of a rule's figure."""
+
+    figure: float
+    """Nanoseconds where it is a time, else in its unit, or samples."""
+    in_samples: bool
+    """Whether it is about the audio that the figure is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +48,8 @@ class Gate:
     severity: int | None = None
     """Place in `SEVERITIES` from which on a finding fails it."""
     rule: str | None = None
-    above: float | None = None
-    """Fails above this: nanoseconds where the figure is a time, else its unit, or samples."""
-    in_samples: bool = False
+    above: Limit | None = None
+    """Fails above this; ``None``: at any value."""
 
     def fails(self, analysis: Analysis) -> bool:
         """Whether the analysis has a finding that this forbids."""
@@ -58,42 +66,77 @@ class Gate:
             return False
         if self.above is None:
             return True
-        if self.in_samples:
-            return (finding.evidence.samples or 0) > self.above
-        return finding.evidence.figure.exact > self.above
+        evidence = finding.evidence
+        found = (evidence.samples or 0) if self.above.in_samples else evidence.figure.exact
+        return found > self.above.figure
 
 
 def parse(text: str) -> Gate:
     """A gate from its text: ``warning``, ``late-frames`` or ``leak-after-verdict>20ms``.
 
     Raises:
-        SettingError: it is none of these; says what was expected.
+        SettingError: it is none of these; says what was expected, and where.
     """
-    wanted = text.strip()
-    if wanted in SEVERITIES:
-        return Gate(text, severity=[*SEVERITIES].index(wanted))
-    if wanted in RULES:
-        return Gate(text, rule=wanted)
-    limit = _LIMIT.match(wanted)
-    if limit is None or limit[1] not in RULES:
-        severities = ", ".join(SEVERITIES)
-        raise SettingError(
-            f"expected a severity ({severities}), a rule (`sinkprobe rules` lists them) or "
-            f"RULE>VALUE such as leak-after-verdict>20ms, found {text!r}"
-        )
-    return _limit(text, RULES[limit[1]], float(limit[2]), limit[3])
+    return parsed(text, gate_of)
 
 
-def _limit(text: str, rule: Rule, value: float, unit: str) -> Gate:
-    if unit == "samples" and rule.counts_audio:
-        return Gate(text, rule=rule.name, above=value, in_samples=True)
-    units = _UNITS[rule.unit]
-    if unit not in units:
-        names = [*units, *(["samples"] if rule.counts_audio else [])]
-        expected = " or ".join(name or "a plain number" for name in names)
-        found = repr(unit) if unit else "none"
-        raise SettingError(
-            f"{text}: {rule.name} is about {rule.figure}, expected the unit {expected}, "
-            f"found {found}"
-        )
-    return Gate(text, rule=rule.name, above=value * units[unit])
+def parsed(text: str, gate: Callable[[str, Expression], _Read]) -> _Read:
+    """What ``gate`` makes of a text, of which it raises `GrammarError`.
+
+    Raises:
+        SettingError: the same, with the column.
+    """
+    try:
+        expression = read(text, RULES, opens=("new",))
+        made = gate(text, expression)
+        if expression.tokens[-1].text:
+            raise expected("the end", expression.tokens[-1])
+    except GrammarError as error:
+        where = f"column {error.position + 1} of {text!r}"
+        raise SettingError(f"{error.message} ({where})") from error
+    return made
+
+
+def gate_of(text: str, e: Expression) -> Gate:
+    """The gate of a single trace that an expression is.
+
+    Raises:
+        GrammarError: it is none.
+    """
+    first, second = e.tokens[0].text, e.tokens[1].text
+    match e.tree:
+        case ast.Name() if first in SEVERITIES:
+            return Gate(text, severity=[*SEVERITIES].index(first))
+        case ast.Name() if first in RULES:
+            return Gate(text, rule=first)
+        case ast.Compare(ops=[ast.Gt()], comparators=[node]) if first in RULES and e.quantity(node):
+            return Gate(text, rule=first, above=limit_of(e, first, node))
+    understood = 0 if first not in RULES else 1 if second != ">" else 2
+    raise expected(
+        f"a severity ({', '.join(SEVERITIES)}), a rule (`sinkprobe rules` lists them) or "
+        "RULE>VALUE such as leak-after-verdict>20ms",
+        e.tokens[understood],
+        RULES,
+    )
+
+
+def limit_of(e: Expression, name: str, node: ast.expr) -> Limit:
+    """The value that a node is of a rule's figure.
+
+    Raises:
+        GrammarError: it is none of this rule's.
+    """
+    rule, quantity = RULES[name], e.quantity(node)
+    if quantity is None:
+        raise expected("a number with its unit", e.first(node))
+    unit, said = _UNITS[rule.unit]
+    if quantity.unit == unit:
+        return Limit(float(quantity.value), in_samples=unit == "samples")
+    if quantity.unit == "samples" and rule.counts_audio:
+        return Limit(float(quantity.value), in_samples=True)
+    found = repr(e.first(node.right).text) if isinstance(node, ast.BinOp) else "none"
+    more = " or samples" if rule.counts_audio else ""
+    raise GrammarError(
+        e.first(node).at,
+        f"{name} is about {rule.figure}, expected the unit {said}{more}, found {found}",
+    )

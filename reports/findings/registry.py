@@ -54,6 +54,7 @@ from reports.results import (
     Severity,
     Stall,
 )
+from reports.verdicts.explanations import unjoined_text
 
 __all__ = ["RULES", "SEVERITIES", "judge"]
 
@@ -130,11 +131,12 @@ def judge(
             not_judged.append(NotJudged(rule.name, reason))
             continue
         found: list[Found] = []
-        reasons: dict[str, None] = {}
+        unjoined = _unjoined(case, rule)
+        reasons: dict[str, None] = dict.fromkeys(unjoined.values())
         for each in rule.judge(case, limits_of(rule, settings)):
             if isinstance(each, Unjudged):
                 reasons[each.reason] = None
-            else:
+            elif each.segment not in unjoined:
                 found.append(each)
         if reasons:
             not_judged.append(NotJudged(rule.name, "; ".join(reasons)))
@@ -163,6 +165,17 @@ def _lacks(case: Case, rule: Rule) -> str | None:
         elif need in case.missing:
             return f"{need}: {case.missing[need]}"
     return None
+
+
+def _unjoined(case: Case, rule: Rule) -> dict[int | None, str]:
+    """Segments of which a rule that looks behind the sink can't judge, by number, and why."""
+    if not {"pushed", "sent"} & set(rule.needs):
+        return {}
+    return {
+        segment.index: f"segment {segment.index}: {why}"
+        for segment in case.segments
+        if (why := unjoined_text(segment)) is not None
+    }
 
 
 def _finding(case: Case, rule: Rule, found: Found) -> Finding:

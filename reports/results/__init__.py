@@ -18,6 +18,7 @@ sent or cleared.
 
 from reports.results.amounts import (
     Amount,
+    Estimate,
     Gap,
     Leak,
     Length,
@@ -88,6 +89,7 @@ __all__ = [
     "Cause",
     "Control",
     "ConversationItem",
+    "Estimate",
     "Evidence",
     "Fault",
     "Figure",

@@ -79,6 +79,15 @@ class Leak(Measured):
 
 
 @dataclass(frozen=True, slots=True)
+class Estimate:
+    """A length of audio that can only be told in time. An estimate, to be marked as one."""
+
+    ns: int
+    error_ns: int
+    """How far it may be off either way, if a clear empties the sink."""
+
+
+@dataclass(frozen=True, slots=True)
 class Gap:
     """Over 15 ms between a segment's first and last sent sample in which nothing of it was sent."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from reports.results.amounts import Amount, Leak, Measured
+from reports.results.amounts import Amount, Estimate, Leak, Measured
 
 VerdictKind = Literal["overlap", "activity", "transcript", "programmatic"]
 
@@ -145,6 +145,9 @@ class BargeIn:
     """What happened, in words."""
     unseen: Unseen | None = None
     """Why it is not known what was sent after the verdict; ``None``: it is, or no verdict came."""
+    estimated: Mapping[str, Estimate | None] | None = None
+    """What ``leaked`` would be, by boundary, where a sink that can't be followed lets only the time
+    tell; no finding rests on it. ``None``: it is known to the sample, or not even this is."""
 
     @property
     def counts(self) -> bool:

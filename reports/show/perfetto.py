@@ -13,9 +13,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+
 from probe.trace.reader import NONE
 from reports.results import Analysis, BargeIn
-from reports.show.tables import MissingLibraryError
 from reports.show.wording import shown
 from reports.timeline import FATES, Frames, Instant, Stretch, Timeline
 from reports.units import time_ms
@@ -37,21 +38,16 @@ class _Slice(NamedTuple):
     notes: _Notes
 
 
-def render(analysis: Analysis, timeline: Timeline) -> bytes:
+def render(analyses: Sequence[Analysis], timelines: Sequence[Timeline]) -> bytes:
     """One call as a Perfetto trace, exact in nanoseconds and samples.
 
     Slices that overlap in time, as of two sources, get a track each; tracks stand in flow order.
 
     Raises:
-        MissingLibraryError: the `perfetto` package is not installed.
+        ValueError: there are several calls.
     """
-    try:
-        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
-    except ImportError as error:
-        raise MissingLibraryError(
-            "Perfetto traces need the perfetto package: pip install 'sinkprobe[perfetto]'"
-        ) from error
-    book = _Book(protos, shown(os.path.basename(analysis.trace.path)))
+    (analysis,), (timeline,) = analyses, timelines
+    book = _Book(shown(os.path.basename(analysis.trace.path)))
     book.slices("caller", _of_stretches(timeline.caller))
     book.instants("recognition", timeline.words)
     book.slices("agent state", _of_stretches(timeline.agent))
@@ -163,8 +159,7 @@ class _Book:
     time goes into making packets, and a long call has a million of them.
     """
 
-    def __init__(self, protos: Any, name: str) -> None:
-        self._protos = protos
+    def __init__(self, name: str) -> None:
         self._written: list[bytes] = []
         self._uuids = itertools.count(2)
         trace, packet = self._packet()
@@ -179,7 +174,7 @@ class _Book:
 
     def _packet(self) -> tuple[Any, Any]:
         """A trace of one packet, and that packet."""
-        trace = self._protos.Trace()
+        trace = protos.Trace()
         packet = trace.packet.add()
         packet.trusted_packet_sequence_id = SEQUENCE
         return trace, packet
@@ -225,16 +220,16 @@ class _Book:
             self._write(row.ends)
 
     def _row(self, name: str) -> _Row:
-        track, kinds = self._track(name), self._protos.TrackEvent
-        begins = _Shapes(lambda: self._event(track, kinds.TYPE_SLICE_BEGIN))
-        return _Row(begins, *self._event(track, kinds.TYPE_SLICE_END))
+        track = self._track(name)
+        begins = _Shapes(lambda: self._event(track, protos.TrackEvent.TYPE_SLICE_BEGIN))
+        return _Row(begins, *self._event(track, protos.TrackEvent.TYPE_SLICE_END))
 
     def instants(self, name: str, instants: Sequence[Instant]) -> None:
         """A track of what happened, in order; none where nothing did."""
         if not instants:
             return
         track = self._track(name)
-        shapes = _Shapes(lambda: self._event(track, self._protos.TrackEvent.TYPE_INSTANT))
+        shapes = _Shapes(lambda: self._event(track, protos.TrackEvent.TYPE_INSTANT))
         for one in sorted(instants, key=lambda i: i.at_ns):
             told = one.what if one.count == 1 else f"{one.what} ({one.count}x)"
             notes = {"speech": one.speech, "detail": one.detail}
@@ -245,7 +240,7 @@ class _Book:
         """A track of a figure over time."""
         if not points:
             return
-        kind = self._protos.TrackEvent.TYPE_COUNTER
+        kind = protos.TrackEvent.TYPE_COUNTER
         trace, packet = self._event(self._track(name, unit), kind)
         event = packet.track_event
         for at_ns, value in points:

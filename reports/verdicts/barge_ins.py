@@ -16,7 +16,7 @@ from reports.results import Amount, BargeIn, Leak, Outcome
 from reports.verdicts.attempts import Attempt, collect
 from reports.verdicts.causes import find_causes
 from reports.verdicts.decisions import decide, ended_by, find_onset, ignored
-from reports.verdicts.leaks import last_sent, leaks, remaining, source_clear, stalled
+from reports.verdicts.leaks import estimated, last_sent, leaks, remaining, source_clear, stalled
 from reports.verdicts.scene import Scene
 from reports.verdicts.stories import tell
 
@@ -63,13 +63,15 @@ def _barge_in(scene: Scene, attempt: Attempt, of_speech: Sequence[Attempt]) -> B
     leaked = leaks(scene, speech, verdict, next_verdict)
     sent_leak = leaked[SENT.name] if leaked is not None else None
     left = remaining(scene, attempt)
-    sent_ns = last_sent(scene, speech, next_start if verdict is None else next_verdict)
+    until = next_start if verdict is None else next_verdict
+    seen = scene.audio.unseen(SENT, speech, attempt.about_ns, until) is None
+    sent_ns = last_sent(scene, speech, until) if seen else None
     stop_ns, causes, survivors = None, None, None
     if verdict is not None and sent_leak is not None:
         late = sent_ns is not None and sent_ns > verdict and sent_leak.samples
         stop_ns = sent_ns - verdict if late and sent_ns is not None else 0
         causes, survivors = find_causes(scene, attempt, verdict, next_verdict)
-    until = FOREVER if attempt.onset_until_ns > next_start else attempt.onset_until_ns
+    hushed = FOREVER if attempt.onset_until_ns > next_start else attempt.onset_until_ns
     cleared_ns = source_clear(scene, attempt, next_start)
     return BargeIn(
         segment=scene.segment_of(speech, attempt.about_ns),
@@ -78,6 +80,7 @@ def _barge_in(scene: Scene, attempt: Attempt, of_speech: Sequence[Attempt]) -> B
         unseen=None
         if verdict is None or sent_leak is not None
         else scene.audio.unseen(SENT, speech, verdict, next_verdict),
+        estimated=estimated(scene, speech, verdict, next_verdict),
         onset_ns=attempt.onset_ns,
         pause_ns=attempt.pause_ns,
         verdict_ns=verdict,
@@ -96,7 +99,7 @@ def _barge_in(scene: Scene, attempt: Attempt, of_speech: Sequence[Attempt]) -> B
         after_clear=leaks(scene, speech, attempt.clear_ns, next_start),
         after_source_clear=leaks(scene, speech, cleared_ns, next_start),
         after_resume=leaks(scene, speech, attempt.resume_ns, next_start),
-        over_caller=leaks(scene, speech, attempt.onset_ns, min(until, next_start)),
+        over_caller=leaks(scene, speech, attempt.onset_ns, min(hushed, next_start)),
         remaining=left,
         causes=causes,
         survivors=survivors,

@@ -11,7 +11,7 @@ from typing import Any
 from reports.results import BargeIn, GenerationStop, Leak, Measured, Realtime, Segment
 from reports.units import ns_text
 
-__all__ = ["amount_text", "explain", "explain_stop", "measured"]
+__all__ = ["amount_text", "explain", "explain_stop", "measured", "unjoined_text"]
 
 _DECIDED = {
     "overlap": "the interruption model's verdict",
@@ -25,10 +25,12 @@ _UNSEEN = {
     "bounded": "the file of the trace had reached its bound by then",
     "unread": "nobody read the wire",
     "source-unread": "some of it went into a source whose wire nobody read",
-    "resampled": "the sink resamples, so that nothing shows whose the audio behind it is",
-    "changed": "the sink changes the audio, so that nothing shows whose it is behind it",
-    "buffer-reused": "the sink uses one buffer again, so that nothing shows whose audio is in it",
+    "resampled": "the sink resamples",
+    "changed": "the sink changes the audio beyond recognition",
+    "buffer-reused": "the sink uses one buffer for every frame",
 }
+
+_UNJOINED = {**_UNSEEN, "channels": "the sink lays the audio out in another number of channels"}
 
 _WHY = {
     "not-stopped": "{} before anything had stopped the sink",
@@ -88,6 +90,9 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any], segments: Sequence[Se
         sentences.append("Nothing of the speech was left to stop.")
     elif sent is None:
         sentences.append(f"What was sent after it is not known: {_unseen(barge_in)}.")
+        about = (barge_in.estimated or {}).get("sent")
+        if about is not None:
+            sentences.append(f"By time it was ~ {ns_text(about.ns)} (± {ns_text(about.error_ns)}).")
     elif sent.samples == 0:
         sentences.append("Nothing of the speech was sent after it.")
     else:
@@ -99,6 +104,11 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any], segments: Sequence[Se
                 "after the clear and went out."
             )
     return " ".join(sentences)
+
+
+def unjoined_text(segment: Segment) -> str | None:
+    """Why what left the sink can't be held against what entered it; ``None``: it can be."""
+    return None if segment.unjoined is None else _UNJOINED[segment.unjoined]
 
 
 def _unseen(barge_in: BargeIn) -> str:

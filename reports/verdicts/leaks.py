@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from reports.account.boundary import BOUNDARIES, FOREVER, SENT, SLACK_NS
-from reports.results import Amount, Leak
+from reports.results import Amount, Estimate, Leak
 from reports.units import one_rate
 from reports.verdicts.attempts import Attempt
 from reports.verdicts.scene import Scene
 
-__all__ = ["last_sent", "leaks", "remaining", "source_clear", "stalled"]
+__all__ = ["estimated", "last_sent", "leaks", "remaining", "source_clear", "stalled"]
 
 
 def leaks(
@@ -27,6 +27,19 @@ def leaks(
         crossed = scene.audio.crossed(boundary, speech, since_ns, until_ns)
         found[boundary.name] = crossed.leak(boundary.gap_ns)
     return found
+
+
+def estimated(
+    scene: Scene, speech: str, since_ns: int | None, until_ns: int
+) -> dict[str, Estimate | None] | None:
+    """The same in time, by boundary, where a sink can't be followed. ``None``: nowhere."""
+    if since_ns is None:
+        return None
+    found = {
+        boundary.name: scene.estimates.crossed(boundary, speech, since_ns, until_ns)
+        for boundary in BOUNDARIES
+    }
+    return found if any(found.values()) else None
 
 
 def remaining(scene: Scene, attempt: Attempt) -> Amount | None:

@@ -10,6 +10,7 @@ import numpy as np
 from probe.trace.events import FalseInterruption, LoopStalled, TranscriptReceived
 from reports.account.boundary import SENT
 from reports.account.crossings import Audio
+from reports.account.estimates import Estimates
 from reports.verdicts.turns import Turn, turns_of
 
 __all__ = ["Scene"]
@@ -20,6 +21,7 @@ class Scene:
 
     def __init__(self, audio: Audio) -> None:
         self.audio = audio
+        self.estimates = Estimates(audio)
         self.ledger = audio.ledger
         self.trace = audio.trace
         self.events = self.trace.events

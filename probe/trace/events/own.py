@@ -33,6 +33,9 @@ class Header:
     run: dict[str, Any] | None = None
     """Of a scripted call: ``scenario``, ``pacing``, ``frame_ms``, ``rate_hz``, ``reply_ms``,
     ``at``."""
+    speeches: list[str] | None = None
+    """Ids of the speeches the session had when the probe came, playing, paused, queued or
+    prepared; ``None``: not known."""
 
 
 @dataclass(frozen=True, slots=True)

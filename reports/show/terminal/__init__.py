@@ -7,9 +7,11 @@ not known is a dash.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Final
 
+from reports.assertions import Result, text
 from reports.results import Analysis
 from reports.show.page import Page, printable
 from reports.show.terminal import account, barge_ins, conversation, findings
@@ -27,6 +29,8 @@ def render(
     analyses: Sequence[Analysis],
     *,
     segment: int | None = None,
+    expected: Sequence[Sequence[Result]] | None = None,
+    expected_title: str = "Expected",
     width: int = 80,
     colour: bool = False,
 ) -> str:
@@ -35,6 +39,8 @@ def render(
     Args:
         analyses: one or more; several, or several barge-ins, are listed worst first.
         segment: show this segment's barge-ins and balance in full (numbered from 1).
+        expected: of each analysis, what came of the assertions held against it; stands at the end.
+        expected_title: of that part.
         width: columns; no line is longer, down to 60.
         colour: put ANSI colours in.
     """
@@ -51,7 +57,15 @@ def render(
         _several_barge_ins(page, told[0])
     else:
         _in_full(page, told[0])
-    return page.text()
+    return page.text() + "".join(
+        _expected(call, results, expected_title, width, named=len(told) > 1)
+        for call, results in zip(told, expected or (), strict=expected is not None)
+    )
+
+
+def _expected(call: Call, results: Sequence[Result], title: str, width: int, *, named: bool) -> str:
+    name = f", {os.path.basename(call.analysis.trace.path)}" if named else ""
+    return f"\n{title}{name}\n{text(results, width)}"
 
 
 def _doubts(page: Page, call: Call, where: str) -> None:
