@@ -1,4 +1,5 @@
-"""The reply after a barge-in lost most of its audio although it was reported as spoken."""
+"""The reply after a barge-in lost most of its audio although it was reported as spoken. Where not
+every sample is accounted for, what was lost for certain counts."""
 
 from __future__ import annotations
 
@@ -22,20 +23,18 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         segments = [case.segments[row] for row in reply.segments]
         if any(s.sent is None or s.partial for s in segments) or not _spoken(case, reply):
             continue
-        captured = sum(s.captured.samples for s in segments if s.captured is not None)
-        sent = sum(s.sent.samples for s in segments if s.sent is not None)
-        sums, rows = case.ledger.sums, reply.segments
-        lost = captured - sent - int(sums.tail_unsent[rows].sum())
-        # Where the books don't balance, what is certain all the same may be enough.
-        certain = case.doubt is None and not sums.unjoined[rows].any()
-        if not certain:
-            lost = int(sums.lost_at_least[rows].sum())
+        rows, sums = reply.segments, case.ledger.sums
+        captured = int(sums.captured[rows].sum())
+        certain = case.doubt is None and not sums.unseen[rows].any()
+        missing = sums.captured - sums.arrived if certain else sums.lost_at_least
+        lost = int((missing - sums.tail_unsent)[rows].sum())
         if not captured or 100 * lost < limits["lost-percent"] * captured or lost <= 0:
             continue
         rate = case.rate_hz(reply.segments[0])
+        least = "" if certain else "At least "
         yield Found(
             message=(
-                f"{'' if certain else 'At least '}{measured(Length(lost, rate))} of "
+                f"{least}{measured(Length(lost, rate))} of "
                 f"{measured(Length(captured, rate))} captured of the reply after the "
                 "barge-in were never sent, and it was reported as spoken."
             ),
@@ -56,7 +55,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 *((item.at_ns, "its text is committed") for item in reply.items),
                 *([(reply.done_ns, "the speech is done")] if reply.done_ns is not None else []),
             ),
-            facts={"captured_samples": captured, "sent_samples": sent},
+            facts={
+                "captured_samples": captured,
+                "sent_samples": int(sums.sent[rows].sum()),
+                "at_least": not certain,
+            },
         )
 
 

@@ -20,6 +20,7 @@ from reports.show.view.barge_ins import BargeInView
 from reports.show.view.call import headline
 from reports.show.view.findings import Entry
 from reports.show.web import fill
+from reports.summary import summarize
 from reports.timeline import Timeline
 
 __all__ = ["render"]
@@ -69,8 +70,8 @@ def render(
         "timeline.js",
         title=told[0].name if len(told) == 1 else f"{len(told)} traces",
         sections=[*sections.values()],
+        counted=summarize(analyses).barge_ins,
         rows=[(sections[places[id(call)]], barge_in) for call, barge_in in rows],
-        note=account.BALANCE_NOTE,
         most=MOST,
         shown=SHOWN_FINDINGS,
     )
@@ -127,6 +128,7 @@ def _balance(analysis: Analysis, worst: Sequence[BargeInView]) -> dict[str, Any]
     return {
         "verdict": account.balance_said(analysis),
         "figures": told.rows,
+        "notes": told.notes,
         "first": [row for row, is_first in zip(rows, first, strict=True) if is_first],
         "rest": [row for row, is_first in zip(rows, first, strict=True) if not is_first],
     }

@@ -77,8 +77,9 @@ def _key_line(told: Sequence[Call]) -> str:
 
 
 def _leak_said(analysis: Analysis, barge_in: BargeInView, *, most: bool) -> str:
-    if barge_in.sent.text == DASH:
-        return "**What was sent after the verdict is not known**"
+    if not barge_in.known:
+        about = "" if barge_in.sent.text == DASH else f", {plain(barge_in.sent.text)} by time"
+        return f"**What was sent after the verdict is not known**{about}"
     resolution = time_ms(analysis.trace.resolution_ns.get("sent"))
     exact = f" ±{resolution:g} ms" if resolution else ""
     told = f"{barge_in.sent}{exact} sent after the verdict"
@@ -260,7 +261,7 @@ def _balance(analysis: Analysis) -> list[str]:
     lines = table(["samples", *balance.heads], rows)
     if len(analysis.segments) > SHOWN:
         lines += ["", f"The first {SHOWN} of {len(analysis.segments)} segments, and the total."]
-    return [*lines, "", account.BALANCE_NOTE]
+    return [*lines, *(line for note in balance.notes for line in ("", plain(note)))]
 
 
 # --- Several traces ------------------------------------------------------------------------------

@@ -52,7 +52,8 @@ def balance(page: Page, call: Call, segments: Sequence[Segment]) -> None:
         columns.append(None)
     for begin in range(0, len(columns), per_table):
         _table(page, view.balance(analysis, columns[begin : begin + per_table]))
-    page.paragraph(view.BALANCE_NOTE, 2, "dim")
+    for note in view.balance(analysis, columns).notes:
+        page.paragraph(note, 2, "dim")
 
 
 def _table(page: Page, balance: view.Balance) -> None:

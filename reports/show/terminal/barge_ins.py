@@ -40,7 +40,7 @@ def figures(page: Page, call: Call, barge_in: BargeInView) -> None:
     if barge_in.judged:
         page.line(
             f"  leaked after the verdict: {barge_in.sent} sent, {barge_in.pushed.length} pushed",
-            "bold red" if barge_in.sent.is_some else "bold green",
+            "bold red" if barge_in.sent.is_some else "bold green" if barge_in.known else "bold",
         )
         if call.analysis.balanced is False:
             page.line("    no result: the balance does not add up, see above", "bold red")

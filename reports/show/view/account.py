@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from reports.results import Analysis, Control, Length, Loss, Segment
-from reports.show.view.quantity import Quantity, audio, time
+from reports.show.view.quantity import ABOUT, Quantity, audio, time
 from reports.show.wording import LOSSES, count_text
 from reports.units import one_rate
+from reports.verdicts.explanations import unjoined_text
 
 __all__ = [
-    "BALANCE_NOTE",
     "Balance",
     "BalanceRow",
     "Claim",
@@ -28,34 +28,40 @@ __all__ = [
     "under_way",
 ]
 
-BALANCE_NOTE: Final = (
-    "captured = pushed + dropped + held; pushed = sent + cleared + queued. The tail, a rest "
+_NOTE: Final = (
+    "captured{added} = pushed + dropped + held; pushed = sent + cleared + queued. The tail, a rest "
     "shorter than a block, is part of queued or cleared, or was sent with the next segment. "
-    "Inserted silence and inherited audio are in no sum."
+    "Inserted silence and inherited audio are in no sum.{meaning}"
 )
 
+_BOTH: Final = ("captured", "pushed")
 _ROWS: Final = (
-    ("captured", 0, "captured"),
-    ("pushed", 1, "pushed"),
-    ("dropped", 1, "dropped_samples"),
-    ("held", 1, "held_samples"),
-    ("sent", 2, "sent"),
-    ("cleared", 2, "cleared_samples"),
-    ("queued", 2, "queued_samples"),
-    ("unaccounted", 0, "unaccounted_samples"),
-    ("tail", 0, "tail_samples"),
-    ("inserted", 0, "inserted_samples"),
-    ("swallowed", 0, "swallowed_samples"),
+    ("captured", 0, "captured", ("captured",)),
+    ("pushed", 1, "pushed", ("pushed",)),
+    ("dropped", 1, "dropped_samples", ("captured",)),
+    ("held", 1, "held_samples", ("captured",)),
+    ("sent", 2, "sent", ("pushed",)),
+    ("cleared", 2, "cleared_samples", ("pushed",)),
+    ("queued", 2, "queued_samples", ("pushed",)),
+    ("unaccounted", 0, "unaccounted_samples", _BOTH),
+    ("tail", 0, "tail_samples", ("pushed",)),
+    ("inserted", 0, "inserted_samples", ("pushed",)),
+    ("swallowed", 0, "swallowed_samples", ("captured",)),
 )
-"""Name, depth and field of every figure of the balance that is always shown."""
+"""Name, depth and field of every figure of the balance that is always shown, and the boundaries
+whose samples it counts: a sink that resamples has two rates."""
 
 _SELDOM: Final = (
-    ("inherited", 0, "inherited_samples"),
-    ("ambiguous", 0, "ambiguous_samples"),
-    ("sent later", 0, "sent_in_later_segments_samples"),
-    ("unknown", 0, "unknown_samples"),
+    ("added", 0, "added_samples", ("pushed",)),
+    ("inherited", 0, "inherited_samples", _BOTH),
+    ("ambiguous", 0, "ambiguous_samples", _BOTH),
+    ("sent later", 0, "sent_in_later_segments_samples", ("pushed",)),
+    ("unknown", 0, "unknown_samples", _BOTH),
 )
 """Those that are zero in a healthy call. The JSON report always has them."""
+
+_BY_TIME: Final = ("pushed", "sent", "cleared", "queued")
+"""Figures that are given to a segment by their time where the sink can't be followed."""
 
 
 # --- The balance ---------------------------------------------------------------------------------
@@ -84,6 +90,8 @@ class Balance:
 
     heads: tuple[str, ...]
     rows: tuple[BalanceRow, ...]
+    notes: tuple[str, ...]
+    """What has to be known to read it; the first says how it adds up."""
 
 
 def balance_said(analysis: Analysis) -> str:
@@ -106,17 +114,43 @@ def balance(analysis: Analysis, columns: Sequence[Segment | None]) -> Balance:
         asked = every if row[0] == "inherited" else columns
         if any(_samples(analysis, column, row[2]) for column in asked):
             chosen.append(row)
-    rates = [_rate(analysis, column) for column in columns]
-    rows = []
-    for name, depth, field in chosen:
-        samples = [_samples(analysis, column, field) for column in columns]
-        cells = tuple(
-            audio(None if count is None else Length(count, rate))
-            for count, rate in zip(samples, rates, strict=True)
+    rows = tuple(
+        BalanceRow(
+            name,
+            depth,
+            field == "unaccounted_samples",
+            tuple(_cell(analysis, column, name, field, of) for column in columns),
         )
-        rows.append(BalanceRow(name, depth, field == "unaccounted_samples", cells))
+        for name, depth, field, of in chosen
+    )
     heads = ("total" if column is None else f"segment {column.index}" for column in columns)
-    return Balance(tuple(heads), tuple(rows))
+    added, meaning = "", ""
+    if any(row.name == "added" for row in rows):
+        added, meaning = " + added", " Added is what the sink put in itself."
+    note = _NOTE.format(added=added, meaning=meaning)
+    return Balance(tuple(heads), rows, (note, *_unjoined(columns)))
+
+
+def _cell(
+    analysis: Analysis, column: Segment | None, name: str, field: str, of: Sequence[str]
+) -> Quantity:
+    samples = _samples(analysis, column, field)
+    length = None if samples is None else Length(samples, _rate(analysis, column, of))
+    hidden = column is not None and column.unjoined is not None
+    return audio(length, by_time=hidden and name in _BY_TIME)
+
+
+def _unjoined(columns: Sequence[Segment | None]) -> Iterable[str]:
+    """Why segments have no balance of their own, once for all that share the reason."""
+    segments: dict[str, list[str]] = {}
+    for column in columns:
+        if column is not None and (reason := unjoined_text(column)) is not None:
+            segments.setdefault(reason, []).append(str(column.index))
+    for reason, of in segments.items():
+        yield (
+            f"segment{'s' if len(of) > 1 else ''} {', '.join(of)}: {reason}; what left the sink is "
+            f"given to a segment by its time ({ABOUT}), and what was lost in the sink is not known"
+        )
 
 
 def _samples(analysis: Analysis, column: Segment | None, field: str) -> int | None:
@@ -145,9 +179,15 @@ def _of_total(analysis: Analysis, field: str) -> int | None:
     return value
 
 
-def _rate(analysis: Analysis, column: Segment | None) -> int | None:
+def _rate(analysis: Analysis, column: Segment | None, of: Sequence[str] = _BOTH) -> int | None:
+    """The one rate that samples have at these boundaries; ``None``: there are several."""
     segments = analysis.segments if column is None else [column]
-    return one_rate(g.rate_hz for s in segments for pairs in s.geometry.values() for g in pairs)
+    return one_rate(
+        geometry.rate_hz
+        for segment in segments
+        for boundary in of
+        for geometry in segment.geometry.get(boundary, ())
+    )
 
 
 def under_way(analysis: Analysis, segment: Segment) -> str:
@@ -232,7 +272,7 @@ def claims(analysis: Analysis, segments: Iterable[Segment]) -> list[Claim]:
         Claim(
             segment.index,
             time(segment.claimed_position_ns),
-            audio(segment.sent_position),
+            audio(segment.sent_position, by_time=segment.unjoined is not None),
             audio(segment.last_sent_position),
             segment.claimed_position_ns is not None,
             under_way(analysis, segment),

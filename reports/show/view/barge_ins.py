@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from reports.results import Analysis, BargeIn, Leak, Moment
-from reports.show.view.quantity import Quantity, audio, time
+from reports.show.view.quantity import Quantity, audio, estimate, time
 from reports.show.wording import CAUSES, DASH, count_text
 from reports.units import time_ms
 
@@ -47,7 +47,8 @@ class BargeInView:
     """Who decided."""
     outcome: str
     sent: Quantity
-    """Leaked there; a dash where that is not known, or no verdict came."""
+    """Leaked there, by time where nothing else tells; a dash where that is not known either, or no
+    verdict came."""
     pushed: Quantity
     stop: Quantity
     remark: str
@@ -62,6 +63,11 @@ class BargeInView:
     start_ns: int
     """When it began, and when the last of it had been sent."""
     stop_ns: int
+
+    @property
+    def known(self) -> bool:
+        """Whether what was sent after the verdict is known to the sample."""
+        return (self.found.leaked or {}).get("sent") is not None
 
     @property
     def judged(self) -> bool:
@@ -88,8 +94,7 @@ def after_text(ns: int) -> str:
 
 def told(barge_in: BargeIn, analysis: Analysis) -> BargeInView:
     """A barge-in of an analysis in words."""
-    leaked = barge_in.leaked or {}
-    sent = leaked.get("sent")
+    sent = (barge_in.leaked or {}).get("sent")
     zeros = (
         ("verdict", barge_in.verdict_ns),
         ("pause", barge_in.pause_ns),
@@ -108,8 +113,8 @@ def told(barge_in: BargeIn, analysis: Analysis) -> BargeInView:
         segment=count_text(barge_in.segment),
         kind=barge_in.verdict_kind or DASH,
         outcome=barge_in.outcome or "undecided",
-        sent=audio(sent),
-        pushed=audio(leaked.get("pushed")),
+        sent=_leak(barge_in, "sent"),
+        pushed=_leak(barge_in, "pushed"),
         stop=time(barge_in.stop_ns),
         remark=_remark(sent, analysis),
         facts=tuple(_facts(barge_in)),
@@ -119,6 +124,11 @@ def told(barge_in: BargeIn, analysis: Analysis) -> BargeInView:
         start_ns=min(instants, default=0),
         stop_ns=max(instants, default=0),
     )
+
+
+def _leak(barge_in: BargeIn, boundary: str) -> Quantity:
+    leak = (barge_in.leaked or {}).get(boundary)
+    return audio(leak) if leak is not None else estimate((barge_in.estimated or {}).get(boundary))
 
 
 def _title(barge_in: BargeIn) -> str:

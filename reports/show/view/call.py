@@ -231,9 +231,10 @@ def _leak(call: Call) -> Headline:
     what = "leaked after the verdict"
     if len(judged) > 1:
         what += f" at worst, of {len(judged)} barge-ins with a verdict"
-    unknown = (first.found.leaked or {}).get("sent") is None
     detail = f"{first.sent} sent, {first.pushed} pushed"
-    return Headline(first.sent.length, what, unknown or first.sent.is_some, detail, first.remark)
+    return Headline(
+        first.sent.length, what, first.sent.is_some or not first.known, detail, first.remark
+    )
 
 
 # --- Of several calls ----------------------------------------------------------------------------
