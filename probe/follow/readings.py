@@ -155,19 +155,31 @@ class Readings:
         return best
 
     def found_from(self, at_ns: int) -> int:
-        """From where on a block may come that no reading explains: behind what the clears called
-        by then took for certain."""
+        """From where on a block may come that no reading explains: behind what the clears that were
+        certainly over by then took for certain."""
         return min(
             max(
                 (
                     self._queue.survivors_from(clear, path.low)
                     for clear in self._queue.pending(path.clears)
-                    if clear.at_ns - self._slack <= at_ns
+                    if clear.ended_ns + self._slack <= at_ns
                 ),
                 default=path.low,
             )
             for path in self.paths
         )
+
+    def behind(self, position: int, at_ns: int) -> int:
+        """How many clears the only reading has behind it where a block that left at ``at_ns`` is
+        found at a position: those begun by then that can have left it there."""
+        (path,) = self.paths
+        clears, low = path.clears, path.low
+        for clear in self._queue.pending(path.clears):
+            low = self._queue.survivors_from(clear, low)
+            if clear.at_ns - self._slack > at_ns or low > position:
+                break
+            clears += 1
+        return clears
 
     def agreed(self) -> int:
         """How many blocks from the front all readings explain alike."""

@@ -201,10 +201,7 @@ class WireMatcher:
                 path.labels[-1] = ((*front, ("sent", found - reach, reach)), False, None)
         self._stray = None
         path.labels.append(((("sent", found, self._block),), repeated, None))
-        # What explains the jump are the clears called by then.
-        path.clears += sum(
-            clear.at_ns - self._slack <= at_ns for clear in self._queue.pending(path.clears)
-        )
+        path.clears = self._readings.behind(found, at_ns)
         path.position = path.low = found + self._block
         path.cost_ns = 0
 
