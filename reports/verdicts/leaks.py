@@ -20,7 +20,7 @@ def leaks(
     if since_ns is None:
         return None
     found: dict[str, Leak | None] = {}
-    for boundary in BOUNDARIES:
+    for boundary in (boundary for boundary in BOUNDARIES if boundary.unit == "samples"):
         if scene.audio.unseen(boundary, speech, since_ns, until_ns) is not None:
             found[boundary.name] = None
             continue
