@@ -324,7 +324,7 @@ def test_a_resume_that_only_opens_the_gate_after_the_commit_is_none(tmp_path: Pa
     assert time_ms(barge_in.clear_ns) == 241.0
 
 
-def test_a_resume_long_before_the_commit_counts(tmp_path: Path) -> None:
+def test_a_resume_long_before_the_commit_is_one(tmp_path: Path) -> None:
     analysis = of(
         tmp_path,
         *reply(sent_ms=400),
@@ -387,6 +387,7 @@ def test_a_verdict_before_the_first_frame_owns_what_comes_later(tmp_path: Path) 
     assert barge_in.segment == 1, "a speech that has a segment is never without one"
     assert barge_in.speech_id == "s1"
     assert barge_in.outcome == "committed"
+    assert "nothing of the speech had been captured yet" in barge_in.explanation
     assert leak(barge_in, "captured").samples == 12_000
     assert leak(barge_in, "pushed").samples == 12_000
     assert leak(barge_in, "sent").samples == 2400

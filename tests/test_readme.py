@@ -46,7 +46,7 @@ def test_the_session_of_the_readme_runs_as_it_stands(tmp_path: Path) -> None:
     assert done.stdout.startswith("True "), done.stderr
 
 
-def test_the_scenario_of_the_readme_counts(tmp_path: Path) -> None:
+def test_the_scenario_of_the_readme_is_one(tmp_path: Path) -> None:
     (text,) = [
         block
         for block in re.findall(r"^```toml\n(.*?)^```", README, re.MULTILINE | re.DOTALL)

@@ -142,7 +142,7 @@ def test_the_gate_is_open_or_closed_from_the_first_frame_on(tmp_path: Path) -> N
     assert timeline.gate[-1].stop_ns == timeline.duration_ns
 
 
-def test_the_same_mark_again_and_again_counts(tmp_path: Path) -> None:
+def test_the_same_mark_again_and_again_is_one(tmp_path: Path) -> None:
     marks: list[Event] = [
         SinkMarked(at * MS, name, "s1", ended_ns=at * MS + 1)
         for at, name in ((10, "pause"), (20, "pause"), (30, "pause"), (40, "clear"), (50, "pause"))

@@ -22,7 +22,7 @@ _KINDS = {
     ),
     "held in the sink": (
         "audio had been captured and was not pushed",
-        "The sink keeps audio back until more comes, or waits for something before it pushes.",
+        "The sink kept audio back that it had been given, until more came or something else did.",
         "Look at what the sink waits for between capture and push: one that cuts frames keeps "
         "their rest until the next one.",
     ),

@@ -11,7 +11,7 @@ from probe.trace.reader import NONE
 from reports.account.stretches import grouped
 from reports.findings.case import Case
 from reports.findings.evidence import captured_range
-from reports.findings.rule import Found, Limits, Rule, plain
+from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Length
 from reports.units import ns_text
 from reports.verdicts.explanations import measured
@@ -35,15 +35,17 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         captured_hz, pushed_hz = names[main].tolist()
         true, played = (Length(int(samples[main]), rate) for rate in (captured_hz, pushed_hz))
         share = 100 * abs(pushed_hz - captured_hz) / captured_hz
+        if share <= limits["off-percent"]:
+            continue
         how = "fast" if pushed_hz > captured_hz else "slow"
         found = rows[mine[where.reshape(-1) == main]]
         first, last = found[0], found[-1]
         at = case.trace.pushed.at_ns[parts.push[[first, last]]].tolist()
         yield Found(
             message=(
-                f"{measured(true)} captured at {captured_hz} Hz were pushed as {pushed_hz} Hz, "
-                f"none of them resampled: they play in {ns_text(played.ns or 0)}, {share:.1f} % "
-                f"too {how}."
+                f"Audio captured at {captured_hz} Hz was pushed as {pushed_hz} Hz and not "
+                f"resampled: {measured(true)} were played in {ns_text(played.ns or 0)}, "
+                f"{share:.1f} % too {how}."
             ),
             figure=round(share, 1),
             segment=segment + 1,
@@ -72,12 +74,13 @@ RULE = Rule(
         "have, such as a sink that makes frames of its own at the source's rate."
     ),
     remedy=(
-        "Resample where the rate changes (rtc.AudioResampler), or give the source the rate of the "
-        "TTS."
+        "Resample the frames to the source's rate (rtc.AudioResampler), or give the sink the "
+        "sample_rate of its source, so that the session does."
     ),
     needs=("captured", "pushed"),
     figure="how much too fast or too slow it plays",
     unit="%",
     judge=_judge,
     counts_audio=True,
+    thresholds=(Threshold("off-percent", 0.5, "%", "smaller differences are no finding"),),
 )

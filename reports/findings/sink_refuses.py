@@ -27,9 +27,11 @@ _POISONED = (
 )
 _WHY = {
     "rate": (
-        "The frames have not the rate or the channels of the source, which takes no others.",
-        "Give the sink's wrapper the sample_rate of the next link, so that the session resamples "
-        "to it, or resample in the TTS or the sink.",
+        "The frames are not of the source's rate or number of channels, and a source takes no "
+        "other: it refuses each of them. No interruption has anything to do with it.",
+        "Give the sink its sample_rate, so that the session resamples what the TTS delivers; a "
+        "wrapper has to hand on the sample_rate of the sink behind it. Or make the source with the "
+        "rate and channels of the frames.",
     ),
     "closed": (
         "The source had been closed when the frames came.",
@@ -89,12 +91,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         failure = Counter(failures[frame] for frame in frames.tolist()).most_common(1)[0][0]
         before = [] if failure.why else _before(case, first)
         cause, remedy = _POISONED if before else _WHY[failure.why or failure.how]
-        why = f": {failure.text}" if failure.text else " although nobody interrupted the speech"
         yield Found(
             message=(
                 f"{len(frames)} of {case.ledger.sums.captured_frames[row]} captures were "
-                f"{failure.how} ({measured(length)}){why}; "
-                f"so it has been since {since / 1e6:.1f} ms."
+                f"{failure.how} ({measured(length)}) although nobody interrupted the speech; "
+                f"so it has been since {since / 1e6:.1f} ms.{failure.text and f' {failure.text}'}"
             ),
             figure=float(len(frames)),
             segment=row + 1,
@@ -116,6 +117,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 "frames": len(frames),
                 "how": failure.how,
                 "error": case.trace.text(int(c.error[frames[0]])),
+                "detail": case.trace.text(int(c.detail[frames[0]])),
                 "since_ns": since,
             },
             cause=cause,
@@ -169,24 +171,24 @@ def _why_refused(
     how = "refused by the source"
     wanted = takes.get(number, (rate, channels))
     if wanted[0] != rate:
-        text = f"they are at {rate} Hz and the source takes {wanted[0]} Hz{said and f' ({said})'}"
-        return _Failure(how, "rate", text)
+        text = f"They are of {rate} Hz, and the source takes {wanted[0]} Hz."
+        return _Failure(how, "rate", f"{text} {said}".rstrip())
     if wanted[1] not in (None, channels):
-        text = f"they have {channels} channels and the source {wanted[1]}{said and f' ({said})'}"
-        return _Failure(how, "rate", text)
+        text = f"They have {channels} channels, and the source takes {wanted[1]}."
+        return _Failure(how, "rate", f"{text} {said}".rstrip())
     if case.ledger.closed.get(number, at) < at:
-        return _Failure(how, "closed", "the source had been closed")
+        return _Failure(how, "closed", "The source had been closed.")
     nth = int(np.searchsorted(accepted, push))
     ended_ns = [int(p.ended_ns[before]) for before in accepted[max(nth - 1, 0) : nth]]
     if any(ended == NONE or ended > at for ended in ended_ns):
-        return _Failure(how, "busy", "another push was under way")
+        return _Failure(how, "busy", "Another push was under way.")
     return _Failure(how, "raised", said)
 
 
 def _said(case: Case, error: int, detail: int) -> str:
-    """The exception, and what it said where the trace holds that."""
-    texts = (case.trace.text(error), case.trace.text(detail))
-    return ": ".join(text for text in texts if text)
+    """The exception, and what it said where the trace holds that, as a sentence; else nothing."""
+    texts = [text for text in (case.trace.text(error), case.trace.text(detail)) if text]
+    return f"It raised {': '.join(texts)}." if texts else ""
 
 
 def _before(case: Case, at: int) -> list[tuple[int, str]]:

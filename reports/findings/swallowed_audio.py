@@ -41,7 +41,7 @@ _PAUSED = (
 
 _WHY = {
     "refused by the source": (
-        "The source did not take these frames; sink-refuses beside this says why.",
+        "The source refused these frames; sink-refuses beside this says why.",
         "See sink-refuses: mend what makes the source refuse them.",
     ),
     "passed over by the sink": (

@@ -1,26 +1,27 @@
 """Why each sample of a leak was sent: by the state that its own sink and its own source were in.
 
-A pause, a resume or a clear says something of the sink it went to, and of no other. It shuts a gate
-as soon as that sink pushes no more, for one that goes on pushing is open. In a trace whose marks do
-not say which sink they went to, the states are followed twice, as if such a mark had and as if it
-had not been this sink's; where the two differ, the cause is not known.
+A pause, a resume or a clear says something of the sink it went to, and of no other; and what a sink
+pushed although it was paused was not held by that pause. In a trace whose marks do not say which
+sink they went to, the states are followed twice, as if such marks had been this sink's and as if
+they had not; where that makes a difference, the cause is not known.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probe.trace.events import SinkMarked
 from reports.account.boundary import FOREVER
 from reports.account.crossings import Audio, Crossed
 from reports.account.facts import Source
-from reports.account.stretches import Bools, grouped
+from reports.account.stretches import Bools, Ints, grouped
 from reports.account.wire import CLEARED
 from reports.results import Cause, LeakCause, LeakSurvival, Survivor
 from reports.units import one_rate
@@ -28,8 +29,7 @@ from reports.verdicts.attempts import Attempt
 
 __all__ = ["find_causes"]
 
-ENDLESS_MS: Final = 2**31
-"""Taken for the capacity of a queue that is not known: longer than any frame."""
+CAUSES: Final[tuple[LeakCause, ...]] = get_args(LeakCause)
 
 
 @dataclass(slots=True)
@@ -56,38 +56,66 @@ def find_causes(
         source = audio.ledger.facts.sources[number]
         mine = leaked.taken(rows)
         begin, end = int(mine.at_ns.min()), int(mine.until_ns.max())
-        for low, high, cause in _spans(audio, attempt, source, end):
+        for low, high, states in _spans(audio, attempt, source, end):
             if high <= begin or low >= end:
                 continue
             crossed = audio.left(np.unique(mine.part), max(low, begin), min(high, end))
-            if not crossed.samples:
-                continue
-            sums.setdefault(cause, _Sum()).add(crossed)
-            if cause == "after-clear":
-                for how, survivors in _survivors(audio, source, crossed):
-                    escaped.setdefault(how, _Sum()).add(survivors)
+            for cause, caused in _told_apart(audio, crossed, states):
+                sums.setdefault(cause, _Sum()).add(caused)
+                if cause == "after-clear":
+                    for how, survivors in _survivors(audio, source, caused):
+                        escaped.setdefault(how, _Sum()).add(survivors)
     return (
         tuple(Cause(name, s.samples, one_rate(s.rates)) for name, s in sums.items()),
         tuple(Survivor(how, s.samples, one_rate(s.rates)) for how, s in escaped.items()),
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a source and its sink were in, from an instant on."""
+
+    since_ns: int
+    cause: LeakCause
+    paused_ns: int = -FOREVER
+    """When the gate was shut, where it was."""
+
+    def causes(self, pushed_ns: Ints) -> NDArray[np.str_]:
+        """Why each of some samples was sent. What was pushed after the gate was shut is proof that
+        nothing stopped it."""
+        through = (self.cause == "queue-played-on") & (pushed_ns > self.paused_ns)
+        return np.where(through, "not-stopped", self.cause)
+
+
+def _told_apart(
+    audio: Audio, crossed: Crossed, states: Sequence[_State]
+) -> Iterator[tuple[LeakCause, Crossed]]:
+    """What left while a source was in one of these states, by its cause."""
+    pushed_ns = audio.trace.pushed.at_ns[crossed.frame]
+    first, *others = (state.causes(pushed_ns) for state in states)
+    for other in others:
+        first = np.where(first == other, first, "not-known")
+    for cause in CAUSES:
+        if (first == cause).any():
+            yield cause, crossed.taken(first == cause)
+
+
 def _spans(
     audio: Audio, attempt: Attempt, source: Source, until_ns: int
-) -> Iterator[tuple[int, int, LeakCause]]:
-    """From when to when what was sent from a source was sent for one cause."""
+) -> Iterator[tuple[int, int, Sequence[_State]]]:
+    """From when to when a source was in which states: one, or one of two."""
     every = audio.ledger.marks
     low, high = (bisect_left(every, at, key=_marked_ns) for at in (attempt.first_ns, until_ns))
     marks = [
         mark for mark, _ in every[low:high] if mark.mark != "flush" and _may_be_of(mark, source)
     ]
     certain = [mark for mark in marks if _is_certain(audio, mark, source)]
-    without = _states(audio, attempt, source, certain, until_ns)
-    among = _states(audio, attempt, source, marks, until_ns) if certain != marks else without
-    edges = sorted({at_ns for states in (without, among) for at_ns, _ in states})
+    ways = [_states(audio, attempt, source, certain, until_ns)]
+    if len(certain) < len(marks):
+        ways.append(_states(audio, attempt, source, marks, until_ns))
+    edges = sorted({state.since_ns for states in ways for state in states})
     for low, high in pairwise([*edges, FOREVER]):
-        cause = _at(without, low)
-        yield low, high, cause if cause == _at(among, low) else "not-known"
+        yield low, high, [[s for s in states if s.since_ns <= low][-1] for states in ways]
 
 
 def _marked_ns(mark: tuple[SinkMarked, int]) -> int:
@@ -106,54 +134,34 @@ def _is_certain(audio: Audio, mark: SinkMarked, source: Source) -> bool:
     return len(audio.ledger.facts.sources) == 1
 
 
-def _at(states: Sequence[tuple[int, LeakCause]], at_ns: int) -> LeakCause:
-    return next(cause for since, cause in reversed(states) if since <= at_ns)
-
-
 def _states(
     audio: Audio, attempt: Attempt, source: Source, marks: Sequence[SinkMarked], until_ns: int
-) -> list[tuple[int, LeakCause]]:
-    """Since when what is sent from a source is sent for which cause, in order of time."""
-    changes: list[tuple[int, int, str]] = [
-        (mark.at_ns, mark.at_ns, mark.mark) for mark in marks if mark.mark != "pause"
-    ]
-    ends = sorted(at_ns for at_ns, _, _ in changes)
-    for mark in marks:
-        if mark.mark == "pause":
-            until = next((at_ns for at_ns in ends if at_ns > mark.at_ns), until_ns)
-            changes.append((mark.at_ns, _shut_ns(audio, source, mark.at_ns, until), "pause"))
+) -> list[_State]:
+    """The states of a source with these marks of its sink, in order of time."""
     low, high = (bisect_left(source.clears, (at,)) for at in (attempt.first_ns, until_ns))
+    changes: list[tuple[int, int, str]] = [(mark.at_ns, mark.at_ns, mark.mark) for mark in marks]
     changes += [
         (began, _emptied_ns(audio, attempt.speech, source, began, ended), "emptied")
         for began, ended in source.clears[low:high]
     ]
-    state: LeakCause = "not-stopped"
+    state = _State(-FOREVER, "not-stopped")
     cleared = False
-    since: list[tuple[int, LeakCause]] = [(-FOREVER, state)]
+    found = [state]
     for _, effective, what in sorted(changes):
         if what == "pause" and not cleared:
-            state = "queue-played-on"
+            state = _State(effective, "queue-played-on", effective)
         elif what == "emptied":
-            state = "after-clear"
+            state = _State(effective, "after-clear")
         elif what == "clear":
             cleared = True
-            if state != "after-clear":
-                state = "clear-pending"
+            if state.cause != "after-clear":
+                state = _State(effective, "clear-pending")
         elif what == "resume" and not cleared:
-            state = "resumed"
-        while since and since[-1][0] >= effective:
-            since.pop()
-        since.append((effective, state))
-    return since
-
-
-def _shut_ns(audio: Audio, source: Source, paused_ns: int, until_ns: int) -> int:
-    """When the gate of a paused sink was shut: it pushed nothing more until ``until_ns``."""
-    p = audio.trace.pushed
-    low = np.searchsorted(p.at_ns, paused_ns, "right")
-    between = slice(low, max(low, np.searchsorted(p.at_ns, until_ns, "left")))
-    pushed = p.at_ns[between][p.source[between] == source.number]
-    return int(pushed.max(initial=paused_ns))
+            state = _State(effective, "resumed")
+        while found and found[-1].since_ns >= effective:
+            found.pop()
+        found.append(replace(state, since_ns=effective))
+    return found
 
 
 def _emptied_ns(audio: Audio, speech: str, source: Source, began_ns: int, ended_ns: int) -> int:
@@ -176,16 +184,27 @@ def _survivors(
     audio: Audio, source: Source, crossed: Crossed
 ) -> Iterable[tuple[LeakSurvival, Crossed]]:
     """What was sent after a clear of the source, by how it came to be there."""
-    p, push = audio.trace.pushed, crossed.frame
     ended = [
         source.clears[bisect_left(source.clears, (at + 1,)) - 1][1] for at in crossed.at_ns.tolist()
     ]
-    late = p.at_ns[push] > np.array(ended)
-    queue_ms = source.queue_ms or ENDLESS_MS
-    long = ~late & (p.samples[push] * 1000 > p.rate_hz[push] * queue_ms)
+    late = audio.trace.pushed.at_ns[crossed.frame] > np.array(ended)
+    pieces = zip(crossed.frame.tolist(), ended, strict=True)
+    long = ~late & np.array([_in_pieces(audio, source, push, at) for push, at in pieces])
     names: tuple[tuple[LeakSurvival, Bools], ...] = (
         ("pushed-late", late),
         ("rest-of-long-frame", long),
         ("survived-clear", ~late & ~long),
     )
     return [(how, crossed.taken(rows)) for how, rows in names if rows.any()]
+
+
+def _in_pieces(audio: Audio, source: Source, push: int, cleared_ns: int) -> bool:
+    """Whether a frame is longer than its source's queue; where the queue's size is not known,
+    whether its front had left before the clear that its rest came after."""
+    p, parts = audio.trace.pushed, audio.ledger.parts
+    if source.queue_ms is not None:
+        return int(p.samples[push]) * 1000 > int(p.rate_hz[push]) * source.queue_ms
+    low, high = np.searchsorted(
+        parts.start, (p.start_sample[push], p.start_sample[push] + p.samples[push]), "left"
+    )
+    return bool((parts.sent_until_ns[low:high] <= cleared_ns).any())

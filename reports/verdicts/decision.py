@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import numpy as np
 
@@ -16,6 +17,16 @@ from reports.verdicts.attempts import Attempt
 from reports.verdicts.caller import Caller
 
 __all__ = ["Endings", "decide", "find_ignored", "with_onset"]
+
+
+SAME_NS: Final = 1_000_000
+"""What ends a speech is seen right before it does, give or take this."""
+
+HANDOVER_NS: Final = 1_000_000_000
+"""How long after a handover the old agent's speech may be stopped by it."""
+
+LOOKED_NS: Final = 100_000_000
+"""A handover that no event tells of is seen so much later at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +56,14 @@ class Endings:
         turn = caller.turn_before(at_ns)
         heard_ns = -FOREVER if turn is None else turn.start_ns
         # A caller who speaks after one has left is another one, or is back.
-        if any(heard_ns <= left <= at_ns for left in self.left_ns):
+        if any(heard_ns <= left <= at_ns + SAME_NS for left in self.left_ns):
             return "hung-up"
-        if any(closed <= at_ns for closed in self.closed_ns):
+        if any(closed <= at_ns + SAME_NS for closed in self.closed_ns):
             return "closed"
-        # What the new agent says is its own.
-        if any(since_ns < handed <= at_ns for handed in self.handed_over_ns):
-            return "handed-over"
+        for handed in self.handed_over_ns:
+            # What the new agent says is its own.
+            if since_ns <= handed and handed - LOOKED_NS <= at_ns <= handed + HANDOVER_NS:
+                return "handed-over"
         return None
 
 

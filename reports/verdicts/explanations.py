@@ -46,8 +46,7 @@ _WHY = {
     "clear-pending": "{} between the clear of the sink and the clear of the source",
     "after-clear": "{} although the source had been cleared",
     "resumed": "{} after the gate had been opened again",
-    "not-known": "{} for a cause that is not known, for the trace does not say which sink was "
-    "paused, cleared or resumed",
+    "not-known": "{} of which it can't be told whether their sink had been stopped",
 }
 
 _ENDED = {
@@ -85,8 +84,8 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
     if not barge_in.counts:
         at_ns = next(m.at_ns for m in barge_in.story if m.event.startswith("commit:"))
         return (
-            f"{_ENDED[barge_in.outcome or '']} at {ns_text(at_ns)}. Nobody interrupted it, so this "
-            "is no barge-in and nothing is counted as a leak."
+            f"{_ENDED[barge_in.outcome or '']} at {ns_text(at_ns)}. Nobody interrupted it: that is "
+            "no barge-in, and nothing is counted as a leak."
         )
     if barge_in.verdict_ns is None:
         return _without_verdict(barge_in)
