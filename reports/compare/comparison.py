@@ -20,6 +20,7 @@ from statistics import mean, median
 from typing import Any, Final, Literal
 
 from probe.trace.reader import read_trace
+from reports.account.boundary import LEAKING
 from reports.analysis import analyze
 from reports.compare import statistics
 from reports.compare.measures import MEASURES, Measure, order_of
@@ -335,7 +336,7 @@ def _column(
         runs=tuple(_run(a) for a in sound),
         resolution_ms={
             boundary: _coarsest([time_ms(a.trace.resolution_ns.get(boundary)) for a in sound])
-            for boundary in ("pushed", "sent")
+            for boundary in LEAKING
         },
     )
 
