@@ -564,7 +564,7 @@ async def recording_ends_with_the_session() -> dict[str, Any]:
     return {
         "first": lines[0][:40],
         "last": lines[-1],
-        "lines": [line for line in lines if "bookmark" in line],
+        "lines": [line for line in lines if '"event":"bookmark"' in line],
         "captured": sum('"captured"' in line and '"frame"' in line for line in lines),
         "twice": twice,
         "output": str(type(session.output)),

@@ -98,6 +98,7 @@ class Pushed:
             push = self._doubtful.pop(0)
             if calls.end_of(push.record) == "raised" or not push.record[calls.PUSH_OPEN]:
                 self._refuse(push)
+                self._take_back(push)
             else:
                 self._admit(push)
             push.audio.data = b""

@@ -137,12 +137,16 @@ class Runner:
 
 def _judged(done: Done, limits: Settings) -> Made:
     """A call with the analysis of its trace."""
+    from probe.trace.reader import read_trace
     from reports import analyze
+    from reports.attempt import attempted
 
     analysis, error = None, done.error
     if done.trace is not None:
         try:
-            analysis = analyze(done.trace, settings=limits)
+            trace = read_trace(done.trace)
+            analysis, why = attempted(trace, lambda ledger: analyze(ledger, settings=limits))
+            error = why or error
         except TraceError as failure:
             error = str(failure)
     return Made(done.call, analysis, error, done.seconds)

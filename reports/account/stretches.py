@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ __all__ = [
     "Cover",
     "Ints",
     "column",
+    "columns_of",
     "counted",
     "first_from",
     "grouped",
@@ -32,6 +34,11 @@ Bools = NDArray[np.bool_]
 
 def column(values: Sequence[int]) -> Ints:
     return np.array(values, dtype=np.int64)
+
+
+def columns_of(table: Any) -> dict[str, Any]:
+    """The columns of a data class that has nothing else, by name."""
+    return {field.name: getattr(table, field.name) for field in fields(table)}
 
 
 def split(start: Ints, stop: Ints, cuts: Ints) -> tuple[Ints, Ints, Ints]:

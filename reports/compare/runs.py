@@ -112,6 +112,8 @@ def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
         analysis: of the run.
         barge_in: whether it is none without a barge-in.
     """
+    if analysis.trace.unanalysed is not None:
+        return analysis.trace.unanalysed
     if not analysis.trace.complete:
         return "the trace is incomplete: " + "; ".join(analysis.trace.incomplete_because)
     if analysis.balanced is False:

@@ -21,7 +21,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         speech = case.speeches[barge_in.speech_id or ""]
         row = barge_in.segment - 1
         ends = [at for at in (speech.done_ns,) if at is not None]
-        ends += [case.first_ns[s] for s in range(row + 1, len(case.first_ns))][:1]
+        ends += case.first_ns[row + 1 : row + 2]
         if not ends:
             continue
         since = min(barge_in.verdict_ns, speech.committed_ns or FOREVER)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from reports.findings.case import FOREVER, Case
@@ -12,15 +13,17 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     doubt = case.resolution_ns() + limits["tolerance-ms"]
+    starts = [since for since, _ in case.turns]
     for speech in case.speeches.values():
         rows = [row for row in speech.segments if case.sent_span[row] is not None]
         if not rows or case.segments[rows[0]].partial:
             continue
         first = min(span[0] for row in rows if (span := case.sent_span[row]) is not None)
-        turn = next((t for t in case.turns if t[0] + doubt < first < t[1] - doubt), None)
-        if turn is None:
+        # Turns follow each other: only the last that had begun can still be going on.
+        begun = bisect_left(starts, first - doubt)
+        since, until = case.turns[begun - 1] if begun else (0, 0)
+        if first >= until - doubt:
             continue
-        since, until = turn
         hush = [] if until >= FOREVER else [(until, "the caller stops")]
         yield Found(
             message=(

@@ -53,9 +53,10 @@ _LEAKS: Final = ("leaked", "after_onset", "after_pause")
 def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
     """One row a segment, barge-in or message, in the order of the traces, each with every column.
 
-    The segments of a message are their numbers with spaces between them.
+    The segments of a message are their numbers with spaces between them. A trace that could not be
+    analysed is one row, of which no figure is known.
     """
-    found = []
+    found: list[dict[str, Cell]] = []
     for analysis in analyses:
         about: dict[str, Cell] = {
             # A file's name need not be text; what is not is spelled out.
@@ -64,6 +65,8 @@ def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
             "scenario": None if analysis.run is None else analysis.run.scenario,
             "trace_balanced": analysis.balanced,
         }
+        if analysis.trace.unanalysed is not None:
+            found.append(dict.fromkeys(columns(table)) | about)
         found += [
             {**about, **_flat(json.plain(one), _FIELDS[table])} for one in _each(analysis, table)
         ]

@@ -362,7 +362,7 @@ class _Finder:
         if since_ns is None:
             return None
         leaks: dict[str, Leak | None] = {}
-        for boundary in BOUNDARIES:
+        for boundary in (boundary for boundary in BOUNDARIES if boundary.unit == "samples"):
             if self.audio.unseen(boundary, speech, since_ns, until_ns) is not None:
                 leaks[boundary.name] = None
                 continue

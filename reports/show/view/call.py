@@ -155,7 +155,13 @@ def _stalls(analysis: Analysis) -> str:
 
 def _doubts(analysis: Analysis) -> Iterator[Doubt]:
     trace = analysis.trace
-    if not trace.complete:
+    if trace.unanalysed is not None:
+        yield Doubt(
+            True,
+            "NOT ANALYSED: nothing of this trace is known but its header.",
+            (trace.unanalysed,),
+        )
+    elif not trace.complete:
         unknown = analysis.totals.unknown_samples
         yield Doubt(
             True,
