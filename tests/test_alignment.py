@@ -30,10 +30,12 @@ from tests.source_model import (
 QUEUE = 4 * BLOCK
 
 
-def source_model(*, group: int, every_tick: bool, queue: int = QUEUE) -> SourceModel:
+def source_model(
+    *, group: int, every_tick: bool, queue: int = QUEUE, guess: int | None = QUEUE
+) -> SourceModel:
     matcher = WireMatcher(
         BLOCK,
-        queue,
+        guess,
         slack_ns=(60 if every_tick else 200) * MS,
         quiet_ns=0 if every_tick else 80 * MS,
     )
@@ -54,6 +56,21 @@ def test_distinct_audio_is_named_exactly_whatever_happens_to_the_queue(
     group: int, every_tick: bool, actions: list[Any], seed: int
 ) -> None:
     model = source_model(group=group, every_tick=every_tick)
+    play(model, Content(np.random.default_rng(seed)), actions)
+    assert model.labels() == model.truth
+    assert model.ambiguous == 0
+
+
+@READINGS
+@pytest.mark.parametrize("guess", [None, QUEUE // 2, QUEUE - 7, 3 * QUEUE])
+@settings(max_examples=60, deadline=None)
+@given(actions=source_actions([NOISE]), seed=st.integers(0, 99))
+def test_what_the_queue_s_size_is_taken_for_changes_nothing(
+    group: int, every_tick: bool, guess: int | None, actions: list[Any], seed: int
+) -> None:
+    """A frame longer than the queue goes in by pieces, and a clear takes the one that is inside:
+    what comes after it begins where the pieces do, wherever that was thought to be."""
+    model = source_model(group=group, every_tick=every_tick, guess=guess)
     play(model, Content(np.random.default_rng(seed)), actions)
     assert model.labels() == model.truth
     assert model.ambiguous == 0

@@ -62,7 +62,9 @@ class Placement:
         """Silence, or a tone of one value: it goes on, or the sink put it in."""
         values = len(piece) // VALUE_BYTES
         if self.habit == "changed":
-            return Placed([(None, values)], habit="changed")
+            # It may well be the next: that it looks alike is no evidence either way.
+            doubtful = place(self._upstream, piece, floor)[0][0] is not None
+            return Placed([(None, values)], doubtful, habit="changed")
         parts = place(self._upstream, piece, floor)
         if parts[0][0] is not None:
             return Placed(parts, doubtful=True)

@@ -105,6 +105,7 @@ class WireMatcher:
             if path.position < base:
                 lost = max(lost, base - path.position)
                 path.position = base
+            path.low = max(path.low, base)
         return lost
 
     def push_ended(self, key: Hashable, ended_ns: int, *, returned: bool) -> None:
@@ -176,7 +177,7 @@ class WireMatcher:
         if not self._store.matches(path.position, data):
             return None
         stretch = Stretch(first, 0, "sent", path.position, values)
-        path.position += values
+        path.position = path.low = path.position + values
         self._tidy()
         return stretch
 
@@ -200,11 +201,8 @@ class WireMatcher:
                 path.labels[-1] = ((*front, ("sent", found - reach, reach)), False, None)
         self._stray = None
         path.labels.append(((("sent", found, self._block),), repeated, None))
-        # What explains the jump are the clears called by then.
-        path.clears += sum(
-            clear.at_ns - self._slack <= at_ns for clear in self._queue.pending(path.clears)
-        )
-        path.position = found + self._block
+        path.clears = self._readings.behind(found, at_ns)
+        path.position = path.low = found + self._block
         path.cost_ns = 0
 
     def _search(self, block: bytes, start: int) -> int | None:
@@ -252,7 +250,7 @@ class WireMatcher:
         return stretches
 
     def _tidy(self) -> None:
-        position = min(path.position for path in self._readings.paths)
+        position = min(path.low for path in self._readings.paths)
         self._queue.forget_before(position)
         if position - self._store.base > 2 * self._HISTORY_VALUES:
             self._store.forget_before(position - self._HISTORY_VALUES)

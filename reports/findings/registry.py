@@ -27,6 +27,7 @@ from reports.findings import (
     never_cleared,
     old_audio_in_new_segment,
     position_off,
+    relabelled_rate,
     reply_over_caller,
     resume_before_clear,
     resume_burst,
@@ -91,6 +92,7 @@ RULES: Final[Mapping[str, Rule]] = {
         stale_verdict,
         capture_stalled,
         bad_geometry,
+        relabelled_rate,
         # what the provider of a realtime model believes, and what it goes on making
         ghost_message,
         lost_message,
