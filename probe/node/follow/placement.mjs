@@ -52,8 +52,12 @@ export class Placement {
   #constant(piece, floor) {
     const { length } = piece;
     const { end } = this.#upstream.store;
-    if (this.habit === 'changed') return { parts: [[null, length]], habit: 'changed' };
     const parts = place(this.#upstream, piece, floor);
+    if (this.habit === 'changed') {
+      // It may well be the next: that it looks alike is no evidence either way.
+      const doubtful = parts[0][0] !== null;
+      return { parts: [[null, length]], doubtful, habit: 'changed' };
+    }
     if (parts[0][0] !== null) return { parts, doubtful: true };
     if (piece[0] !== 0 || !end) return { parts };
     const faded = this.habit === 'gain' && floor + length <= end;
