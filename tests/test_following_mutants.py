@@ -285,7 +285,7 @@ def test_where_a_jump_leads_is_in_doubt_if_the_block_comes_again(again: int | No
     assert told.ambiguous_values == (BLOCK if again else 0)
 
 
-@pytest.mark.parametrize(("clear_ms", "found"), [(50, 6), (110, 6), (170, 1)])
+@pytest.mark.parametrize(("clear_ms", "found"), [(40, 6), (41, 1), (170, 1)])
 def test_a_jump_goes_past_what_a_clear_took_for_certain(clear_ms: int, found: int) -> None:
     # The same block inside a push that was in the queue at the clear, and inside one that was
     # still under way and that the source cut up in its own way.
