@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.account.boundary import LEAKING
 from reports.results import Analysis, BargeIn, Length
 from reports.units import one_rate
 
@@ -86,8 +87,7 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
         barge_ins=len(barge_ins),
         outcomes=dict(sorted(outcomes.items())),
         leaked={
-            boundary: _spread([leak_at(b, boundary) for b in barge_ins])
-            for boundary in ("pushed", "sent")
+            boundary: _spread([leak_at(b, boundary) for b in barge_ins]) for boundary in LEAKING
         },
         stop=_spread([b.stop_ns for b in barge_ins]),
         swallowed_samples=swallowed,

@@ -202,7 +202,7 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
 def _moments(moments: Sequence[tuple[int, str]]) -> tuple[Moment, ...]:
     """In their order; a mark that is repeated is one moment with a count."""
     in_order: list[tuple[int, str, int]] = []
-    for at, text in sorted(set(moments), key=lambda moment: moment[0]):
+    for at, text in sorted(dict.fromkeys(moments), key=lambda moment: moment[0]):
         if in_order and in_order[-1][1] == text:
             first, _, times = in_order[-1]
             in_order[-1] = (first, text, times + 1)

@@ -7,6 +7,7 @@ field with ``_ms`` for ``_ns``. Amounts are shown with their length in ``ms``.
 from __future__ import annotations
 
 import json
+import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
@@ -104,7 +105,7 @@ def _as_time(hint: Any) -> Any:
         return float
     arguments = tuple(_as_time(argument) for argument in typing.get_args(hint))
     if typing.get_origin(hint) is Mapping:
-        return Mapping[arguments]  # type: ignore[valid-type]
+        return types.GenericAlias(Mapping, arguments)
     return typing.Union[arguments] if arguments else hint  # noqa: UP007 - built
 
 
