@@ -23,12 +23,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         row = barge_in.segment - 1
         ends = [at for at in (speech.done_ns,) if at is not None]
         ends += case.first_ns[row + 1 : row + 2]
-        if not ends:
+        # What was only captured after the verdict was never there to be cleared.
+        if not ends or case.first_ns[row] > barge_in.verdict_ns:
             continue
         since = min(barge_in.verdict_ns, speech.committed_ns or FOREVER)
         cleared = any(
             owner in speech.segments or mark.speech == speech.name
-            for mark, owner in case.sinks.marks(since - 1000, FOREVER, "clear")
+            for mark, owner in case.sinks.marks(since, FOREVER, "clear")
         )
         if cleared:
             continue

@@ -8,12 +8,14 @@ import numpy as np
 
 from probe.trace.events import Tapped
 from reports.findings.case import Case
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.units import ns_text
+from reports.verdicts.explanations import UNSEEN
 
 __all__ = ["RULE"]
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     least = limits["silent-ms"]
     begin, end = case.wire.stretches
     tapped = min(
@@ -30,6 +32,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         for nth in np.flatnonzero(silent >= least).tolist():
             start, stop = int(edges[2 * nth]), int(edges[2 * nth + 1])
             row = case.segment_at(start)
+            if case.wire.unread_within(start, stop):
+                yield Unjudged(
+                    f"from {ns_text(start)} to {ns_text(stop)}: {UNSEEN['source-unread']}"
+                )
+                continue
             yield Found(
                 message=(
                     f"The agent's state was speaking and nothing was sent for "

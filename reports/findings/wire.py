@@ -10,6 +10,7 @@ from probe.trace.reader import NONE
 from reports.account.boundary import FOREVER, GAP_NS
 from reports.account.crossings import Audio, Crossed
 from reports.account.stretches import Ints
+from reports.account.wire import UNSEEN
 
 __all__ = ["Wire"]
 
@@ -62,6 +63,18 @@ class Wire:
         if place == NONE:
             return None
         return place + int(crossed.stop[last] - self._ledger.parts.start[part])
+
+    def unread_within(self, since_ns: int, until_ns: int) -> bool:
+        """Whether audio may have left between two instants a source whose wire nobody read."""
+        pushed_ns, out_ns = self._unread
+        return bool(((pushed_ns < until_ns) & (out_ns > since_ns)).any())
+
+    @cached_property
+    def _unread(self) -> tuple[Ints, Ints]:
+        """Of what nobody saw leave: when it was pushed, and when it was out at the latest."""
+        parts = self._ledger.parts
+        rows = np.flatnonzero(parts.fate == UNSEEN)
+        return self._ledger.trace.pushed.at_ns[parts.push[rows]], parts.sent_until_ns[rows]
 
     @cached_property
     def stretches(self) -> tuple[Ints, Ints]:
