@@ -15,6 +15,8 @@ const HELD_BLOCKS = 400;
  * One reading: what it says of each block still held, as `{ parts, doubtful, latest }` with parts
  * `[kind, position, values]` and the time the block had left at the latest.
  *
+ * `low` is from where on the next block may come, wherever the source cuts up what is pushed: before
+ * `position` where a clear may have left the rest of a frame.
  * `emptied` is when the last clear it has behind it was called, `spoke` when the last block of the
  * queue left, `sent` a sum over all blocks it says were sent, whatever their order.
  */
@@ -41,7 +43,7 @@ export class Readings {
     this.#block = block;
     this.#slack = slack;
     this.#quiet = quiet;
-    this.paths = [{ ...START, position: store.end, labels: [] }];
+    this.paths = [{ ...START, position: store.end, low: store.end, labels: [] }];
   }
 
   /** Lets every reading explain one more block; false: none can, and nothing has changed. */
@@ -54,6 +56,7 @@ export class Readings {
           const successor = {
             ...from,
             position,
+            low: speaks ? position : from.low,
             cost: Math.max(from.cost, price),
             spoke: speaks ? at : path.spoke,
             sent: path.sent + (speaks ? mixed(from.position) : 0),
@@ -87,17 +90,18 @@ export class Readings {
   }
 
   /** Where the next block may come from. */
-  #continuations({ position, clears, cost, emptied }, at) {
+  #continuations({ position, clears, low, cost, emptied }, at) {
     const pending = this.#queue.pending(clears);
-    if (!pending.length) return [{ position, clears, cost, emptied }];
+    if (!pending.length) return [{ position, clears, low, cost, emptied }];
     const late = Math.max(cost, at - pending[0].ended);
-    const found = [{ position, clears, cost: late, emptied }];
+    const found = [{ position, clears, low, cost: late, emptied }];
     pending.forEach((clear, index) => {
       const next = index + 1 < pending.length ? at - pending[index + 1].ended : 0;
       const early = Math.max(cost, clear.at - at, next);
       const behind = { clears: clears + index + 1, cost: early, emptied: clear.at };
+      const survived = this.#queue.survivorsFrom(clear, low);
       for (const start of this.#queue.survivors(clear, position)) {
-        found.push({ position: start, ...behind });
+        found.push({ position: start, low: Math.min(survived, start), ...behind });
       }
     });
     return found;
@@ -127,16 +131,30 @@ export class Readings {
     return best;
   }
 
-  /** From where on a block may come that no reading explains: behind what the clears called by then
-   * took for certain. */
+  /**
+   * From where on a block may come that no reading explains: behind what the clears that were
+   * certainly over by then took for certain.
+   */
   foundFrom(at) {
-    const origins = this.paths.map(({ position, clears }) => {
-      const called = this.#queue.pending(clears).filter((clear) => clear.at - this.#slack <= at);
-      return called.length
-        ? Math.max(...called.map((clear) => this.#queue.survivorsFrom(clear, position)))
-        : position;
+    const origins = this.paths.map(({ low, clears }) => {
+      const over = this.#queue.pending(clears).filter(({ ended }) => ended + this.#slack <= at);
+      return Math.max(low, ...over.map((clear) => this.#queue.survivorsFrom(clear, low)));
     });
     return Math.min(...origins);
+  }
+
+  /**
+   * How many clears the only reading has behind it where a block that left at `at` is found at a
+   * position: those begun by then that can have left it there.
+   */
+  behind(position, at) {
+    let { clears, low } = this.paths[0];
+    for (const clear of this.#queue.pending(clears)) {
+      low = this.#queue.survivorsFrom(clear, low);
+      if (clear.at - this.#slack > at || low > position) break;
+      clears += 1;
+    }
+    return clears;
   }
 
   /** How many blocks from the front all readings explain alike. */

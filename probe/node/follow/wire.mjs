@@ -75,6 +75,7 @@ export class WireMatcher {
     for (const path of this.#readings.paths) {
       lost = Math.max(lost, base - path.position);
       path.position = Math.max(path.position, base);
+      path.low = Math.max(path.low, base);
     }
     return lost;
   }
@@ -149,7 +150,7 @@ export class WireMatcher {
       if (inside === null || at - inside <= this.#slack) return null;
     }
     if (!this.#store.matches(position, values)) return null;
-    path.position += length;
+    path.low = path.position += length;
     this.#sentTo = path.position;
     this.#tidy();
     return stretch(first, 0, ['sent', position, length]);
@@ -182,10 +183,8 @@ export class WireMatcher {
     }
     this.#stray = null;
     path.labels.push(labelled('sent', found, size, null, repeated));
-    // What explains the jump are the clears called by then.
-    const pending = this.#queue.pending(path.clears);
-    path.clears += pending.filter((clear) => clear.at - this.#slack <= at).length;
-    path.position = found + size;
+    path.clears = this.#readings.behind(found, at);
+    path.low = path.position = found + size;
     path.cost = 0;
   }
 
@@ -202,7 +201,7 @@ export class WireMatcher {
     if (reach) {
       strange.parts.push(['sent', since, reach]);
       strange.doubtful = isConstant(block.subarray(size - reach));
-      path.position = since + reach;
+      path.low = path.position = since + reach;
     } else this.#stray = block.slice();
   }
 
@@ -253,7 +252,7 @@ export class WireMatcher {
   }
 
   #tidy() {
-    const position = Math.min(...this.#readings.paths.map((path) => path.position));
+    const position = Math.min(...this.#readings.paths.map(({ low }) => low));
     this.#queue.forgetBefore(position);
     if (position - this.#store.base > 2 * HISTORY_VALUES) {
       this.#store.forgetBefore(position - HISTORY_VALUES);
