@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from probe.trace.events import CallerLeft, Event, HandedOver, SessionClosed
-from reports.account.boundary import FOREVER, PUSHED, SENT
+from reports.account.boundary import FOREVER, PUSHED, SENT, Boundary
 from reports.account.crossings import Audio
 from reports.results import Outcome
 from reports.verdicts.attempts import Attempt
@@ -112,21 +112,21 @@ def with_onset(
 
 def find_ignored(audio: Audio, caller: Caller, attempts: Iterable[Attempt]) -> list[Attempt]:
     """Where the caller spoke over audio that was going out, and neither pause nor verdict came."""
-    boundary = SENT if SENT.name in audio.ledger.tapped else PUSHED
     of_speech: dict[str, list[Attempt]] = {}
     for attempt in attempts:
         of_speech.setdefault(attempt.speech, []).append(attempt)
+    boundaries = {speech: _seen_at(audio, speech) for speech in audio.segments_of if speech}
     went_out = {
         speech: (int(crossed.at_ns.min()), int(crossed.until_ns.max()))
-        for speech in audio.segments_of
-        if speech is not None
-        and (crossed := audio.crossed(boundary, speech, -FOREVER, FOREVER)).samples
+        for speech, boundary in boundaries.items()
+        if (crossed := audio.crossed(boundary, speech, -FOREVER, FOREVER)).samples
     }
     names, spans = list(went_out), np.array(list(went_out.values()), np.int64).reshape(-1, 2)
     ignored = []
     for turn in caller.turns:
         over = (spans[:, 0] < turn.stop_ns) & (spans[:, 1] > turn.start_ns)
         for speech in (names[row] for row in np.flatnonzero(over)):
+            boundary = boundaries[speech]
             met = any(
                 attempt.onset == turn
                 or turn.start_ns <= attempt.about_ns <= turn.stop_ns
@@ -140,3 +140,9 @@ def find_ignored(audio: Audio, caller: Caller, attempts: Iterable[Attempt]) -> l
             ):
                 ignored.append(Attempt(speech, turn.start_ns, onset=turn, ignored=True))
     return ignored
+
+
+def _seen_at(audio: Audio, speech: str) -> Boundary:
+    """Where it can be seen that audio of a speech was going out: the last place that was read."""
+    unread = ("unread", "source-unread")
+    return PUSHED if audio.unseen(SENT, speech, -FOREVER) in unread else SENT
