@@ -198,7 +198,6 @@ EXPECTED: dict[str, Check] = {
     "capture-stalled: the sink waits in a capture": measures(1000),
     "bad-geometry: empty frames": says("empty_frames", 1),
     "bad-geometry: the rate changes": says("changes", 1),
-    "relabelled-rate: 16,000 Hz taken for 24,000": measures(50, 50),
     "ghost-message: a second message nobody played": unopened,
     "ghost-message: interrupted before its first frame": says("how", "opened, never played"),
     "lost-message: deleted as it is truncated": says("missing", "server"),

@@ -246,8 +246,6 @@ DEFECTS: Final = _by_rule((
     _P("bad-geometry", "empty frames", _UNINTERRUPTED, driver=_sink("EmptyFrames")),
     _P("bad-geometry", "more data than samples", _UNINTERRUPTED, driver=_sink("PadsFrames")),
     _P("bad-geometry", "the rate changes", _UNINTERRUPTED, driver=_sink("ChangesRate")),
-    _P("relabelled-rate", "16,000 Hz taken for 24,000",
-       _call("uninterrupted", reply_ms=795, at=0, rate_hz=16_000), sink=_sink("RelabelsRate")),
     _P("ghost-message", "a second message nobody played", _MID_MESSAGE,
        mended_model=_sink("TidiesUp")),
     _P("ghost-message", "interrupted before its first frame",

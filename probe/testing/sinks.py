@@ -367,17 +367,3 @@ class TakesAnyRate(ReferenceAudioOutput):
     def flush(self) -> None:
         super().flush()
         self._report_finished(0.0, interrupted=False)
-
-
-class RelabelsRate(ReferenceAudioOutput):
-    """The sink does not say which rate it needs, and takes every frame for one of its own rate."""
-
-    def __init__(self, rate_hz: int, channels: int) -> None:
-        super().__init__(rate_hz, channels)
-        self._sample_rate = None
-
-    async def capture_frame(self, frame: rtc.AudioFrame) -> None:
-        samples, channels = frame.samples_per_channel, frame.num_channels
-        await super().capture_frame(
-            rtc.AudioFrame(bytes(frame.data), self._rate_hz, channels, samples)
-        )
