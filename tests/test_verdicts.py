@@ -110,7 +110,7 @@ def test_a_caller_who_is_gone_interrupts_nothing_though_the_session_stays(
 
 
 def test_a_caller_who_spoke_after_one_had_left_is_there(tmp_path: Path) -> None:
-    events = [CallerLeft(100 * MS), user(150, True), user(190, False)]
+    events = [CallerLeft(100 * MS), user(150, True), user(210, False)]
     assert only(ended(tmp_path, *events)).outcome == "committed"
 
 
@@ -130,7 +130,12 @@ def test_a_pause_on_suspicion_is_no_verdict_where_the_closing_ends_the_speech(
 
 def test_a_verdict_that_came_before_the_closing_stands(tmp_path: Path) -> None:
     barge_in = only(
-        ended(tmp_path, user(90, True), OverlapJudged(120 * MS, True, "s1"), SessionClosed(199 * MS))
+        ended(
+            tmp_path,
+            user(90, True),
+            OverlapJudged(120 * MS, True, "s1"),
+            SessionClosed(199 * MS),
+        )
     )
     assert (barge_in.outcome, barge_in.verdict_kind) == ("committed", "overlap")
 
