@@ -176,11 +176,7 @@ DEFECTS: Final = _by_rule((
     _P("leak-after-verdict", "the pause is ignored", _PAUSED, sink=_sink("IgnoresPause")),
     _P("leak-after-verdict", "the source is never cleared", _CUT, sink=_sink("LeavesSourceFull")),
     _P("leak-after-verdict", "the source is cleared late", _CUT, sink=_sink("ClearsSourceLate")),
-    _P(
-        # Between two frames of the sink: one that is under way is cleared with what comes behind it.
-        "leak-after-verdict", "pushed after the clear",
-        _call("barge-in-cut", reply_ms=995, at=325), sink=_sink("PushesAfterClear"),
-    ),
+    _P("leak-after-verdict", "pushed after the clear", _CUT, sink=_sink("PushesAfterClear")),
     _P(
         "leak-after-verdict", "the rest of a long frame",
         _call("barge-in-cut", reply_ms=1495, at=300), sink=_sink("FeedsLongFrames"),
