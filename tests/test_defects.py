@@ -153,7 +153,7 @@ def parked(_: Analysis, finding: Finding) -> bool:
 EXPECTED: dict[str, Check] = {
     "leak-after-verdict: not stopped: the audio stream is slow to close": leaked("not-stopped"),
     "leak-after-verdict: the queue plays on after a pause": leaked("queue-played-on"),
-    "leak-after-verdict: the pause is ignored": leaked("not-stopped"),
+    "leak-after-verdict: the pause is ignored": leaked("queue-played-on"),
     "leak-after-verdict: the source is never cleared": leaked("clear-pending", after_its_claim),
     "leak-after-verdict: the source is cleared late": leaked("clear-pending", after_its_claim),
     "leak-after-verdict: pushed after the clear": leaked(
