@@ -25,7 +25,7 @@ SAME_NS: Final = 1_000_000
 HANDOVER_NS: Final = 1_000_000_000
 """How long after a handover the old agent's speech may be stopped by it."""
 
-LOOKED_NS: Final = 100_000_000
+LOOKED_NS: Final = 20_000_000
 """A handover that no event tells of is seen so much later at most."""
 
 
