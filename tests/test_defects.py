@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import pytest
 
@@ -20,7 +19,6 @@ from reports import Analysis
 from reports.findings import RULES
 from reports.results import Finding, Segment
 from reports.units import time_ms
-from tests.ahead import Begun
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(600)]
@@ -45,19 +43,12 @@ def _wanted(provocation: Provocation) -> Wanted:
 Traces = Callable[[Provocation], Analysis]
 
 
-def _calls(folder: Path) -> dict[str, Path | str]:
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
+    """The analysis of a provocation's call, or of its cure's; one that is shared is made once."""
     calls = [_wanted(each) for one in PROVOCATIONS for each in (one, one.cure)]
     distinct = {repr(call): call for call in calls if missing(call.scenario) is None}
-    return run_all(distinct, folder)
-
-
-AHEAD = {"calls": _calls}
-
-
-@pytest.fixture(scope="module")
-def traces(begun: Begun) -> Traces:
-    """The analysis of a provocation's call, or of its cure's; one that is shared is made once."""
-    became = begun("calls")
+    became = run_all(distinct, tmp_path_factory.mktemp("defects"))
 
     @cache
     def analysis(call: str) -> Analysis:
@@ -65,7 +56,7 @@ def traces(begun: Begun) -> Traces:
 
     def of(provocation: Provocation) -> Analysis:
         call = repr(_wanted(provocation))
-        if call not in became:
+        if call not in distinct:
             pytest.skip("the installed release can't run it")
         return analysis(call)
 
@@ -183,11 +174,12 @@ EXPECTED: dict[str, Check] = {
     "swallowed-audio: a resume drops frames": took("discarded by a pause", 4 * FRAME),
     "sink-refuses: a cancelled future": exactly(480),
     "sink-refuses: another rate than the source's": says("how", "refused by the source"),
+    "relabelled-rate: 16 kHz played as 24 kHz": measures(50, 50),
     "swallowed-reply: muted after a clear": exactly(24_072),
     "speaking-but-silent: the sink holds audio back": measures(1000),
     "speaking-but-silent: the TTS stalls": measures(1000),
     "gate-left-closed: nobody resumes": says("opened", False),
-    "gap-in-speech: blocked in the sink": says("kind", "blocked in the sink"),
+    "gap-in-speech: held in the sink": says("kind", "held in the sink"),
     "gap-in-speech: starved: the TTS stalls": says("kind", "starved"),
     "position-off: claims more than was sent": measures(380, 420),
     "finished-uninterrupted: cut, reported as not interrupted": all_that_is_missing,

@@ -217,23 +217,12 @@ def test_audio_that_can_not_be_followed_leaves_its_own_segment_unjudged(
     assert told["swallowed-audio"].startswith("segment 2: the sink ")
 
 
-@pytest.mark.parametrize("habit", ["gain", "noise", "added"])
+@pytest.mark.parametrize("habit", ["gain", "noise", "added", "buffer-reused"])
 def test_audio_that_was_followed_is_judged_whatever_the_habit(
     tmp_path: Path, habit: SinkHabit
 ) -> None:
     call = Simulation()
     call.sink.habit = habit
-    call.capture(2400)
-    call.flush()
-    call.tick(20)
-    analysis = analysed(tmp_path, call)
-    assert (analysis.balanced, only(analysis).unjoined) == (True, None)
-
-
-def test_a_habit_that_left_nothing_unfollowed_changes_nothing(tmp_path: Path) -> None:
-    # What one buffer held could be matched all the same, push by push.
-    call = Simulation()
-    call.sink.habit = "buffer-reused"
     call.capture(2400)
     call.flush()
     call.tick(20)

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +21,6 @@ from probe.scenarios.script import Step
 from reports import Analysis
 from reports.results import BargeIn, RealtimeMessage
 from reports.units import time_ms
-from tests.ahead import Begun, starting
 from tests.calls_in_children import ROOT, Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -62,15 +60,11 @@ VARIED = {
 Calls = Callable[[str], Analysis]
 
 
-def _calls(folder: Path) -> dict[str, Path | str]:
+@pytest.fixture(scope="module")
+def call(tmp_path_factory: pytest.TempPathFactory) -> Calls:
     wanted = {name: Wanted(CATALOGUE[name]) for name in NAMES}
     wanted |= {name: Wanted(scenario) for name, scenario in VARIED.items()}
-    return run_all(wanted, folder)
-
-
-@pytest.fixture(scope="module")
-def call(begun: Begun) -> Calls:
-    became = begun("calls")
+    became = run_all(wanted, tmp_path_factory.mktemp("realtime"))
     analyses: dict[str, Analysis] = {}
 
     def of(name: str) -> Analysis:
@@ -82,30 +76,22 @@ def call(begun: Begun) -> Calls:
 
 
 def _child(*arguments: str) -> Any:
-    with starting():
-        child = subprocess.run(
-            [sys.executable, "-m", "tests.realtime_model_child", *arguments],
-            capture_output=True,
-            text=True,
-            timeout=150,
-            check=False,
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-        )
+    child = subprocess.run(
+        [sys.executable, "-m", "tests.realtime_model_child", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=150,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
     assert child.stdout.startswith("{"), child.stderr[-2000:]
     return json.loads(child.stdout.splitlines()[-1])
 
 
-AHEAD = {
-    "calls": _calls,
-    "model": lambda _: _child(),
-    "with the probe and without": lambda _: _child(*NAMES),
-}
-
-
 @pytest.fixture(scope="module")
-def model(begun: Begun) -> Any:
-    return begun("model")
+def model() -> Any:
+    return _child()
 
 
 def messages(analysis: Analysis) -> list[RealtimeMessage]:
@@ -290,8 +276,8 @@ def test_generated_at_once_there_is_nothing_left_to_cancel(call: Calls) -> None:
     assert stop.under_way is False
 
 
-def test_the_probe_changes_no_call_on_the_model(begun: Begun) -> None:
-    told = begun("with the probe and without")
+def test_the_probe_changes_no_call_on_the_model() -> None:
+    told = _child(*NAMES)
     for name in NAMES:
         bare, watched = told[name]
         assert bare == watched, name

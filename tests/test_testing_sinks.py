@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,7 +13,6 @@ from probe.scenarios.axes import PACINGS
 from probe.testing import REFERENCE, check_sink
 from reports import Analysis, analyze
 from reports.units import time_ms
-from tests.ahead import Begun
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -41,7 +39,8 @@ Calls = dict[str, Analysis]
 Results = dict[str, Path | str]
 
 
-def _calls(folder: Path) -> Results:
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     wanted = {
         f"{sink} {axes}": Wanted(UNINTERRUPTED.with_axes(AXES[axes]), SINKS[sink])
         for sink in SINKS
@@ -49,15 +48,7 @@ def _calls(folder: Path) -> Results:
     }
     wanted["loses"] = Wanted(UNINTERRUPTED.with_axes(AXES["burst"]), LOSES)
     wanted |= {sink: Wanted(UNINTERRUPTED.with_axes(AXES["burst"]), sink) for sink in NO_SINKS}
-    return run_all(wanted, folder)
-
-
-AHEAD = {"calls": _calls}
-
-
-@pytest.fixture(scope="module")
-def results(begun: Begun) -> Any:
-    return begun("calls")
+    return run_all(wanted, tmp_path_factory.mktemp("sinks"))
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,10 @@ import pytest
 import zstandard
 
 from probe.bench.analysis import write_call
+from probe.cli.main import main
 from probe.errors import TraceError
 from probe.trace.events import Header
-from probe.trace.limits import LIMITS, Limits
+from probe.trace.limits import LIMITS, Limits, beyond
 from probe.trace.parser import TraceParser
 from probe.trace.reader import read_trace
 from probe.trace.writer import encode
@@ -176,3 +177,24 @@ def test_ten_hours_of_a_call_are_within(tmp_path: Path) -> None:
     assert 2 * ten_hours * data.count(b"\n") < LIMITS.lines
     assert 2 * ten_hours * len(read_trace(path).events) < LIMITS.rare_lines
     assert 10 * len(data) / len(zstandard.compress(data, 9)) < LIMITS.ratio
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_every_command_that_reads_traces_refuses_and_can_be_made_to_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        write_call(tmp_path / name / "call.jsonl", 0.2)
+    long = tmp_path / "two" / "long.jsonl.zst"
+    long.write_bytes(bomb(b" " * 1000, 20))
+    folders = [str(tmp_path / "one"), str(tmp_path / "two")]
+
+    assert main([command, *folders]) == 1
+    said = capsys.readouterr()
+    refusal = beyond(str(long), 1000, "times as many bytes unpacked as packed")
+    assert said.err == f"sinkprobe: {refusal}\n"
+    assert said.out
+
+    main([command, "--no-limits", *folders])
+    assert "--no-limits" not in capsys.readouterr().err

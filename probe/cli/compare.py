@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, matrix, settings
+from probe.cli import matrix, options, reading, settings
 from probe.cli.files import coloured, columns, put, traces_of
-from probe.cli.run import DEFAULT_DIRECTORY, find
-from probe.errors import TraceError, UsageError
+from probe.cli.run import find
+from probe.errors import UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT
 from probe.scenarios.scenario import Scenario
 from probe.sweep import calls
 
 if TYPE_CHECKING:
     from probe.builds import BuildSpec
+    from probe.trace.limits import Limits
     from reports.compare import BuildFacts, Comparison, RunResult
     from reports.compare.gates import NewGate, WorseGate
     from reports.findings import Gate, Settings
@@ -48,24 +49,13 @@ class _Collected:
 
 @click.command("compare")
 @click.argument("builds", nargs=-1, required=True, metavar="BUILD|FOLDER…")
-@building.several_scenarios
+@options.several_scenarios
 @click.option(
     "--runs", type=click.IntRange(min=1), help=f"Runs of each call on each build. Default: {RUNS}."
 )
-@click.option(
-    "--out",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
-)
-@building.cached
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["terminal", "markdown", "html", "json"]),
-    default="terminal",
-    show_default=True,
-)
+@options.in_folder
+@options.cached
+@options.formatted("terminal", "markdown", "html", "json")
 @click.option(
     "--fail-on",
     "fail_on",
@@ -75,6 +65,7 @@ class _Collected:
     "none of the first build's runs), 'RULE+20ms' (the median grew by more) and worse (in a figure "
     "by which the two are told apart).",
 )
+@reading.bounded
 @settings.with_thresholds
 def compare(
     builds: Sequence[str],
@@ -85,6 +76,7 @@ def compare(
     cache: Path | None,
     output_format: str,
     fail_on: Sequence[str],
+    limits: Limits | None,
     thresholds: Sequence[str],
 ) -> int:
     """Compare builds by the same scripted calls, or folders of recorded traces.
@@ -101,7 +93,7 @@ def compare(
     from probe.builds import parse
     from reports.compare.gates import parse as parse_gate
 
-    limits = settings.load(thresholds)
+    chosen = settings.load(thresholds)
     forbidden = settings.gates_by(parse_gate, fail_on, "--fail-on")
     if all(_is_recorded(text) for text in builds):
         asked = {
@@ -113,7 +105,7 @@ def compare(
                 raise UsageError(f"{option} goes with builds: what was recorded is compared as is")
         if len(builds) < 2:
             raise UsageError(f"expected two folders of traces or more, found only {builds[0]}")
-        collected = _recorded(builds, limits)
+        collected = _recorded(builds, chosen, limits)
         known = [*CATALOGUE.values()]
     else:
         specs = [parse(text) for text in builds if not _is_recorded(text)]
@@ -124,7 +116,7 @@ def compare(
                 "of traces"
             )
         known = [find(name) for name in scenarios or (DEFAULT,)]
-        runner = matrix.Runner(directory or matrix.fresh("compare"), limits)
+        runner = matrix.Runner(directory or matrix.fresh("compare"), chosen)
         collected = _made(specs, known, pacing, runs or RUNS, runner, cache)
 
     from reports.compare import compare as side_by_side
@@ -160,19 +152,15 @@ def _is_recorded(text: str) -> bool:
         return False
 
 
-def _recorded(folders: Sequence[str], limits: Settings) -> _Collected:
+def _recorded(folders: Sequence[str], chosen: Settings, limits: Limits | None) -> _Collected:
     from reports.compare import read
 
     collected = _Collected()
     for name, folder in zip(_labels(folders), folders, strict=True):
-        results: list[RunResult] = []
-        for path in traces_of([Path(folder)]):
-            try:
-                results.append(read(path, settings=limits))
-            except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
-                collected.failed = True
-                click.echo(f"sinkprobe: {error}", err=True)
-        collected.runs[name] = results
+        collected.runs[name], failed = reading.each(
+            traces_of([Path(folder)]), limits, lambda ledger: read(ledger, settings=chosen)
+        )
+        collected.failed |= failed
     if _one_after_the_other(collected.runs.values()):
         collected.notes.append(
             "These were recorded one after the other, not by turns: what else changed in between "
@@ -221,7 +209,7 @@ def _made(
         raise UsageError(f"expected two builds or more, found only {found[0].label}")
     there = [one for one in found if not isinstance(one, BuildFailed)]
     collected.runs = {one.label: [] for one in found}
-    collected.facts = [building.facts_of(one) for one in found]
+    collected.facts = [matrix.facts_of(one) for one in found]
     collected.failed = len(there) < len(found)
     if there:
         axes = {} if pacings is None else {"pacing": pacings}

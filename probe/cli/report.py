@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from probe.cli import expectations, settings
+from probe.cli import expectations, reading, settings
 from probe.cli.files import coloured, columns, put, traces_of
-from probe.errors import ProbeError, TraceError, UsageError
+from probe.errors import ProbeError, UsageError
 from reports.show import FORMS, MissingLibraryError, guessed
 
 if TYPE_CHECKING:
+    from probe.trace.limits import Limits
     from reports import Analysis
+    from reports.account.ledger import Ledger
     from reports.show.tables import Table
     from reports.timeline import Timeline
 
@@ -54,6 +56,7 @@ __all__ = ["report", "show"]
     metavar="ASSERTION",
     help="What must hold in every trace, such as 'verdict < clear'; may be repeated.",
 )
+@reading.bounded
 @settings.judged_by
 def report(
     traces: Sequence[Path],
@@ -62,18 +65,19 @@ def report(
     segment: int | None,
     table: Table | None,
     expected: Sequence[str],
+    limits: Limits | None,
     thresholds: Sequence[str],
     fail_on: Sequence[str],
 ) -> int:
     """Say what leaked after a barge-in, why, and where every sample went.
 
     TRACE is a trace (.jsonl or .jsonl.zst) or a folder, of which every trace is taken, in the
-    order of their names. A trace that can't be read costs one line on standard error and exit
-    code 1; the others are reported all the same. An --expect that does not hold makes the exit
-    code 3, and so does a finding that --fail-on forbids; one that could not be judged makes it 1.
+    order of their names. A trace that can't be read or analysed costs one line on standard error
+    and exit code 1; the others are reported all the same. An --expect that does not hold makes the
+    exit code 3, and so does a finding that --fail-on forbids; one that could not be judged makes it
+    1.
     """
     from reports import analyze
-    from reports.account.source import ledger_of
     from reports.timeline import lay_out
 
     assertions = expectations.read(expected, "--expect")
@@ -88,18 +92,13 @@ def report(
     files = traces_of(traces)
     if output is not None and output.resolve() in {path.resolve() for path in files}:
         raise UsageError(f"{output}: expected another file to write to, found one of the traces")
-    analyses: list[Analysis] = []
-    timelines: list[Timeline] = []
-    failed = False
-    for path in files:
-        try:
-            ledger = ledger_of(path)
-            analyses.append(analyze(ledger, settings=chosen))
-            if "timelines" in form.takes:
-                timelines.append(lay_out(ledger))
-        except TraceError as error:  # noqa: PERF203 - a bad trace must not hide the others
-            failed = True
-            click.echo(f"sinkprobe: {error}", err=True)
+    drawn = "timelines" in form.takes
+
+    def made_of(ledger: Ledger) -> tuple[Analysis, Timeline | None]:
+        return analyze(ledger, settings=chosen), lay_out(ledger) if drawn else None
+
+    made, failed = reading.each(files, limits, made_of)
+    analyses = [analysis for analysis, _ in made]
     if not analyses:
         return 1
     if segment is not None and not any(len(a.segments) >= segment for a in analyses):
@@ -115,7 +114,7 @@ def report(
         analyses,
         output_format,
         output,
-        timelines=timelines,
+        timelines=[timeline for _, timeline in made if timeline is not None],
         expected=found,
         segment=segment,
         table=table,

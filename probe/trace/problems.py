@@ -20,6 +20,7 @@ ProblemKind = Literal[
     "missing",
     "inconsistent",
     "late",
+    "unanalysed",
 ]
 
 _HARMLESS: Final = frozenset({"unknown-event", "late"})
@@ -39,6 +40,7 @@ class TraceProblem:
         time runs backwards, or a call ended before it began. ``missing``: numbers of frames or
         pushes are skipped, or what a line speaks of was never written. ``inconsistent``: two lines
         contradict each other. ``late``: stamps came late, by no more than ``Trace.late_ns``.
+        ``unanalysed``: an analysis broke on it; no fault of the trace.
     """
 
     line: int

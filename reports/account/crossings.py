@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from reports.account.boundary import (
 from reports.account.ledger import Ledger
 from reports.account.losses import CAUSES, UNNAMED
 from reports.account.samples import Samples, encoded
-from reports.account.stretches import Bools, Ints, grouped
+from reports.account.stretches import Bools, Ints, columns_of, grouped
 from reports.account.wire import CLEARED, UNSEEN, Parts
 from reports.results import Leak, Span, Unseen
 from reports.units import one_rate
@@ -61,8 +61,8 @@ class Crossed:
             rows,
         )
 
-    def taken(self, rows: Bools) -> Crossed:
-        return Crossed(*(getattr(self, each.name)[rows] for each in fields(self)))
+    def taken(self, rows: Bools | Ints) -> Crossed:
+        return Crossed(**{name: values[rows] for name, values in columns_of(self).items()})
 
     @property
     def samples(self) -> int:
@@ -75,7 +75,7 @@ class Crossed:
 
     @property
     def rates(self) -> set[int]:
-        return set(np.unique(self.rate_hz).tolist())
+        return set(self.rate_hz.tolist())
 
     def leak(self, within_ns: int) -> Leak:
         """Sum and spans; a span ends at a hole, or where nothing crossed for ``within_ns``."""
@@ -92,7 +92,7 @@ class Crossed:
             strict=True,
         )
         return Leak(
-            frames=len(np.unique(self.frame)),
+            frames=len(set(self.frame.tolist())),
             samples=self.samples,
             rate_hz=one_rate(self.rates),
             spans=tuple(Span(*span) for span in spans),
@@ -226,7 +226,7 @@ class Audio:
         if speech == self.under_way and self._strange_until_ns > since_ns:
             # Pushed before the probe came: how much of it is known, but not of what.
             found.add("under-way")
-        if self._may_have_left_unread(speech, since_ns, until_ns):
+        if boundary.per_source and self._may_have_left_unread(speech, since_ns, until_ns):
             found.add("source-unread")
         return next((reason for reason in boundary.unseen_by if reason in found), None)
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reports.account.stretches import Bools, Cover, Ints
+from reports.account.stretches import Bools, Ints
 
-__all__ = ["Issue", "misplaced", "told"]
+__all__ = ["Issue", "told"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,30 +31,3 @@ def told(
     for row in np.flatnonzero(where & (samples > 0)).tolist():
         values = {name: column[row] for name, column in columns.items()}
         yield Issue(int(samples[row]), int(segment[row]), text.format(**values))
-
-
-def misplaced(
-    start: Ints, stop: Ints, segment: Ints, axis: str, unit: str, unused: Cover | None = None
-) -> list[Issue]:
-    """What of an axis stretches in its order leave out, or have twice; positions begin at 0.
-
-    ``unused``: positions that are nobody's for a known reason.
-    """
-    if not len(start):
-        return []
-    reached = np.append(0, np.maximum.accumulate(stop)[:-1])
-    hole, twice = start - reached, np.minimum(reached, stop) - start
-    if unused is not None:
-        hole -= unused.within(reached, np.maximum(start, reached))
-    every = np.ones(len(start), np.bool_)
-    return [
-        *told(
-            every,
-            hole,
-            segment,
-            axis + " positions {reached} to {start} are in no " + unit,
-            reached=reached,
-            start=start,
-        ),
-        *told(every, twice, segment, axis + " position {start} was counted twice", start=start),
-    ]

@@ -177,13 +177,13 @@ class Ledger:
 def balance(trace: Trace) -> Ledger:
     """Segments of a trace and what became of their samples. Exact; never raises for a bad trace."""
     facts = gather(trace)
-    segments, issues = find_segments(trace, facts)
-    pieces, misplaced = find_origins(trace, facts, segments)
+    segments = find_segments(trace, facts)
+    pieces, unknown = find_origins(trace, facts, segments)
     unjoined = unjoined_segments(trace, segments, pieces)
     parts, sent_inherited, strays = send(trace, facts, segments, pieces)
     unpushed, unexplained = find_unpushed(trace, facts, segments, pieces, unjoined)
     remains, unsent = find_remains(trace, facts, parts, segments.count)
-    issues += [*misplaced, *strays, *unexplained, *unsent]
+    issues = [*unknown, *strays, *unexplained, *unsent]
     parts = remains.parts
     claims = assign_claims(trace, segments, facts.finished)
     gaps, inserted = _silences(trace, parts, segments.count)

@@ -16,7 +16,7 @@ import numpy as np
 from probe.trace.reader import NONE, Trace
 from reports.account.boundary import CAPTURED, FOREVER
 from reports.account.facts import Facts
-from reports.account.issues import Issue, misplaced, told
+from reports.account.issues import Issue, told
 from reports.account.samples import CHANNEL_ROOM, encoded
 from reports.account.segments import Segments
 from reports.account.stretches import (
@@ -24,6 +24,7 @@ from reports.account.stretches import (
     Cover,
     Ints,
     column,
+    columns_of,
     grouped,
     last_before,
     split,
@@ -72,20 +73,10 @@ class Pieces:
 
     def taken(self, rows: Ints, start: Ints, stop: Ints) -> Pieces:
         """These rows, each narrowed to a stretch inside it."""
-        captured = self.captured[rows]
-        return replace(
-            self,
-            start=start,
-            stop=stop,
-            captured=np.where(captured == NONE, NONE, captured + start - self.start[rows]),
-            push=self.push[rows],
-            segment=self.segment[rows],
-            added=self.added[rows],
-            inherited=self.inherited[rows],
-            unknown=self.unknown[rows],
-            unjoined=self.unjoined[rows],
-            by_time=self.by_time[rows],
-        )
+        columns = {name: values[rows] for name, values in columns_of(self).items()}
+        place = columns["captured"] + start - columns["start"]
+        captured = np.where(columns["captured"] == NONE, NONE, place)
+        return Pieces(**{**columns, "start": start, "stop": stop, "captured": captured})
 
 
 def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces, list[Issue]]:
@@ -132,29 +123,16 @@ def find_origins(trace: Trace, facts: Facts, segments: Segments) -> tuple[Pieces
         unjoined=unjoined,
         by_time=timed | unknown,
     )
-    number = p.push[pieces.push]
-    issues = [
-        *_unplaced(trace, segments),
-        *told(
-            believed & (frame < 0),
+    issues = _repeated(found, source)
+    if CAPTURED.name in facts.tapped:
+        issues += told(
+            unknown,
             pieces.samples,
             by_time,
-            "push {push} is made of captured position {captured}, which no frame has",
-            push=number,
-            captured=pieces.captured,
-        ),
-        *_repeated(found, source),
-    ]
-    if CAPTURED.name in facts.tapped:
-        for decided, what in ((True, "is of unknown origin"), (False, "was never matched")):
-            issues += told(
-                unknown & (p.matched[pieces.push] == decided),
-                pieces.samples,
-                by_time,
-                "push {push} at {ms:.1f} ms " + what,
-                push=number,
-                ms=at / 1e6,
-            )
+            "push {push} at {ms:.1f} ms is of unknown origin",
+            push=p.push[pieces.push],
+            ms=at / 1e6,
+        )
     return found, issues
 
 
@@ -198,18 +176,12 @@ def _ranges(trace: Trace) -> Pieces:
     order = np.argsort(start, kind="stable")
     end = np.concatenate((end, stop[short]))
     order = order[end[order] > start[order]]
-    none = np.zeros(len(order), np.int64)
+    place = np.append(p.range_start[ranges], np.full(len(short), NONE, np.int64))
+    push = rows[np.concatenate((parent, short))]
+    no = np.zeros(len(order), np.bool_)
+    nobody = np.full(len(order), -1, np.int64)
     pieces = Pieces(
-        start=start[order],
-        stop=end[order],
-        captured=np.append(p.range_start[ranges], np.full(len(short), NONE, np.int64))[order],
-        push=rows[np.concatenate((parent, short))][order],
-        segment=none,
-        added=none > 0,
-        inherited=none > 0,
-        unknown=none > 0,
-        unjoined=none,
-        by_time=none > 0,
+        start[order], end[order], place[order], push[order], nobody, no, no, no, nobody, no
     )
     return _with_added(pieces, p.added_samples)
 
@@ -289,17 +261,6 @@ def _with_neighbours(segment: Ints, added: Bools, source: Ints) -> Ints:
         behind = np.append(owner, FOREVER)[following]
         found[mine] = np.where(added[mine], np.clip(owner, before, behind), owner)
     return found
-
-
-def _unplaced(trace: Trace, segments: Segments) -> list[Issue]:
-    """Pushed positions that are nobody's or somebody's twice; refused pushes may keep theirs."""
-    p = trace.pushed
-    stop = p.start_sample + p.samples
-    rows = np.flatnonzero(p.accepted)
-    rows = rows[np.lexsort((p.push[rows], p.start_sample[rows]))]
-    refused = Cover.of(p.start_sample[~p.accepted], stop[~p.accepted])
-    owner = segments.at(p.at_ns[rows])
-    return misplaced(p.start_sample[rows], stop[rows], owner, "pushed", "push", refused)
 
 
 def _repeated(pieces: Pieces, source: Ints) -> list[Issue]:

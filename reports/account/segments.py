@@ -8,9 +8,8 @@ import numpy as np
 
 from probe.trace.reader import Trace
 from reports.account.facts import Facts
-from reports.account.issues import Issue, misplaced
 from reports.account.samples import encoded
-from reports.account.stretches import Bools, Ints, column, rank
+from reports.account.stretches import Bools, Ints, column, edges, rank
 
 __all__ = ["Frames", "Segments", "find_segments"]
 
@@ -46,7 +45,7 @@ class Frames:
         new = self.start != before
         for values in (self.segment, self.geometry):
             new[1:] |= values[1:] != values[:-1]
-        return np.unique(np.concatenate((before[new], self.start[new], self.reach[-1:])))
+        return edges(before[new], self.start[new], self.reach[-1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,8 @@ class Segments:
         return np.maximum(rank(self.first_ns, self.first_line, at_ns, line) - 1, 0)
 
 
-def find_segments(trace: Trace, facts: Facts) -> tuple[Segments, list[Issue]]:
-    """The segments of a trace, and the captured positions that are in no frame or in two."""
+def find_segments(trace: Trace, facts: Facts) -> Segments:
+    """The segments of a trace."""
     c = trace.captured
     order = np.lexsort((c.line, c.frame, c.start_sample))
     start, stop = c.start_sample[order], (c.start_sample + c.samples)[order]
@@ -104,7 +103,7 @@ def find_segments(trace: Trace, facts: Facts) -> tuple[Segments, list[Issue]]:
     geometry = encoded(c.rate_hz[order], c.channels[order])
     frames = Frames(order, start, stop, reach, at, geometry, np.cumsum(new) - 1)
     last = np.append(first[1:], len(start))[: len(first)] - 1
-    segments = Segments(
+    return Segments(
         frames,
         speech[first],
         at[first],
@@ -113,7 +112,6 @@ def find_segments(trace: Trace, facts: Facts) -> tuple[Segments, list[Issue]]:
         reach[last],
         _partial(at[first], np.sort(break_ns), column(facts.mid_speech)),
     )
-    return segments, misplaced(start, stop, frames.segment, "captured", "frame")
 
 
 def _partial(first_ns: Ints, breaks: Ints, tapped: Ints) -> Bools:

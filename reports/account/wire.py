@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -19,10 +19,11 @@ from reports.account.stretches import (
     Cover,
     Ints,
     column,
+    columns_of,
+    edges,
     grouped,
     last_before,
     split,
-    steps_back,
 )
 
 __all__ = ["CLEARED", "QUEUED", "SENT_ON", "UNACCOUNTED", "UNSEEN", "Parts", "send"]
@@ -67,7 +68,7 @@ def send(
     t, p = trace.sent, trace.pushed
     known = np.flatnonzero(t.start_sample != NONE)
     start, stop = t.start_sample[known], (t.start_sample + t.samples)[known]
-    parent, begin, end = split(pieces.start, pieces.stop, np.unique(np.append(start, stop)))
+    parent, begin, end = split(pieces.start, pieces.stop, edges(start, stop))
     cut = pieces.taken(parent, begin, end)
     cover = Cover.of(start, stop)
     order = np.argsort(start, kind="stable")
@@ -78,7 +79,7 @@ def send(
     blocks = Blocks.of(trace, {s.number: s.block for s in facts.sources.values()}, run[gone])
     sent_ns[gone], until_ns[gone] = blocks.tick(begin[gone]), blocks.end(end[gone] - 1)
     parts = Parts(
-        **_columns(cut),
+        **columns_of(cut),
         source=p.source[cut.push],
         rate_hz=p.rate_hz[cut.push],
         geometry=encoded(p.rate_hz, p.channels)[cut.push],
@@ -90,42 +91,7 @@ def send(
     )
     if PUSHED.name not in facts.tapped:
         return parts, 0, []
-    inherited, issues = _of_no_push(trace, facts, segments)
-    stray = cover.total - int(parts.samples[gone].sum())
-    alien = int(parts.samples[gone[t.source[run[gone]] != parts.source[gone]]].sum())
-    issues += [
-        *_out_of_order(trace, segments, known),
-        *_issue(stray, f"{stray} samples were sent that no push shows"),
-        *_issue(alien, "samples left another source than they entered"),
-    ]
-    return parts, inherited, issues
-
-
-def _columns(of: Pieces) -> dict[str, Any]:
-    return {field.name: getattr(of, field.name) for field in fields(of)}
-
-
-def _issue(samples: int, text: str) -> list[Issue]:
-    return [Issue(samples, -1, text)] if samples > 0 else []
-
-
-def _out_of_order(trace: Trace, segments: Segments, known: Ints) -> list[Issue]:
-    t = trace.sent
-    issues: list[Issue] = []
-    owner = segments.at(t.at_ns)
-    for _, rows in grouped(t.source[known]):
-        mine = known[rows]
-        mine = mine[np.lexsort((t.line[mine], t.at_ns[mine]))]
-        back = steps_back(t.start_sample[mine], (t.start_sample + t.samples)[mine])
-        issues += told(
-            back > 0,
-            back,
-            owner[mine],
-            "pushed position {start} was sent twice or out of order at {ms:.1f} ms",
-            start=t.start_sample[mine],
-            ms=t.at_ns[mine] / 1e6,
-        )
-    return issues
+    return parts, *_of_no_push(trace, facts, segments)
 
 
 def _of_no_push(trace: Trace, facts: Facts, segments: Segments) -> tuple[int, list[Issue]]:

@@ -12,14 +12,14 @@ fields are the keys of the JSON document, in its order.
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any, Final, Literal
 
-from probe.trace.reader import read_trace
+from reports.account.boundary import LEAKING
+from reports.account.source import Source, ledger_of
 from reports.analysis import analyze
 from reports.compare import statistics
 from reports.compare.measures import MEASURES, Measure, order_of
@@ -223,19 +223,20 @@ class Comparison:
     """What has to be known about how the runs came about."""
 
 
-def read(path: str | os.PathLike[str], *, settings: Settings | None = None) -> RunResult:
+def read(trace: Source, *, settings: Settings | None = None) -> RunResult:
     """The run that a trace is of.
 
     Args:
-        path: the trace.
+        trace: the file, what was read of it, or its ledger.
         settings: thresholds of rules, as `reports.analyze` takes them.
 
     Raises:
         SettingError, TraceError: as `reports.analyze` does.
     """
-    trace = read_trace(path)
-    analysis = analyze(trace, settings=settings)
-    return RunResult(trace.header.run, analysis, started_unix_s=trace.header.started_unix_s)
+    ledger = ledger_of(trace)
+    header = ledger.trace.header
+    analysis = analyze(ledger, settings=settings)
+    return RunResult(header.run, analysis, started_unix_s=header.started_unix_s)
 
 
 def compare(
@@ -335,7 +336,7 @@ def _column(
         runs=tuple(_run(a) for a in sound),
         resolution_ms={
             boundary: _coarsest([time_ms(a.trace.resolution_ns.get(boundary)) for a in sound])
-            for boundary in ("pushed", "sent")
+            for boundary in LEAKING
         },
     )
 

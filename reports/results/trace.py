@@ -66,3 +66,8 @@ class TraceFacts:
     """When the session's loop did not run; stamps taken on it are late by that."""
     bookmarks: tuple[Moment, ...]
     """What the user marked."""
+
+    @property
+    def unanalysed(self) -> str | None:
+        """Why it could not be analysed, so that nothing but its header is known; else ``None``."""
+        return next((p.text for p in self.problems if p.kind == "unanalysed"), None)
