@@ -1,7 +1,8 @@
-"""Many scripted calls in few children: a child makes its calls one after the other.
+"""Many scripted calls in few children, that make one call after the other and live as long as the
+tests do: what costs is starting Python with LiveKit, not a call.
 
-As a program it is such a child: a JSON list of calls on stdin, a JSON object of what became of
-each on the last line of stdout.
+As a program it is such a child: a JSON object of a call on each line of stdin, a JSON object of
+what became of it on a line of stdout.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from queue import LifoQueue
 from typing import Any
 
 from probe.errors import ProbeError
@@ -23,11 +27,12 @@ from probe.scenarios.document import from_document, to_document
 from probe.scenarios.runner import limit_s, run_call
 from probe.scenarios.scenario import Scenario
 from reports import Analysis, analyze
+from tests.ahead import go_on
 
 ROOT = Path(__file__).resolve().parent.parent
-CHILDREN = 2
-CALLS_EACH = 8
-SLOW_MACHINE = 3
+CHILDREN = 4
+"""A call keeps a processor busy for a thirtieth of its time."""
+READY = "ready"
 
 
 @dataclass(frozen=True)
@@ -42,14 +47,9 @@ class Wanted:
 
 def run_all(wanted: Mapping[str, Wanted], folder: Path) -> dict[str, Path | str]:
     """The trace of each call by its name, or what it failed with."""
-    names = list(wanted)
-    chunks = [names[start : start + CALLS_EACH] for start in range(0, len(names), CALLS_EACH)]
+    traces = [folder / f"{number:03}.jsonl" for number in range(len(wanted))]
     with ThreadPoolExecutor(CHILDREN) as pool:
-        parts = pool.map(
-            lambda chunk: _run_chunk({name: wanted[name] for name in chunk[1]}, folder / chunk[0]),
-            [(str(number), chunk) for number, chunk in enumerate(chunks)],
-        )
-        return {name: result for part in parts for name, result in part.items()}
+        return dict(zip(wanted, pool.map(_make, wanted.values(), traces), strict=True))
 
 
 def analysed(result: Path | str) -> Analysis:
@@ -58,46 +58,91 @@ def analysed(result: Path | str) -> Analysis:
     return analyze(result)
 
 
-def _run_chunk(wanted: Mapping[str, Wanted], folder: Path) -> dict[str, Path | str]:
-    folder.mkdir(parents=True)
-    calls = [
-        {
-            "name": name,
-            "scenario": to_document(call.scenario),
-            "trace": str(folder / f"{number:02}.jsonl"),
-            "sink": call.sink,
-            "driver": call.driver,
-            "model": call.model,
-        }
-        for number, (name, call) in enumerate(wanted.items())
-    ]
-    bound_s = sum(limit_s(call.scenario) for call in wanted.values()) / SLOW_MACHINE
-    with (folder / "log").open("w", encoding="utf-8") as log:
-        child = subprocess.run(
+class _Child:
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.calls_in_children"],
-            input=json.dumps(calls),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=log,
+            stderr=subprocess.DEVNULL,
             text=True,
-            timeout=bound_s,
-            check=False,
             cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
-    said = (child.stdout.splitlines() or [""])[-1]
-    assert said.startswith("{"), (child.returncode, (folder / "log").read_text()[-2000:])
-    return {
-        name: Path(became["trace"]) if "trace" in became else became["error"]
-        for name, became in json.loads(said).items()
+
+    def wait(self) -> None:
+        """Until it has imported everything."""
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline().strip() == READY
+
+    def make(self, call: dict[str, Any], bound_s: float) -> dict[str, str] | None:
+        """What became of a call; ``None``: the child is gone, or was ended after that time."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        watch = threading.Timer(bound_s, self._process.kill)
+        watch.start()
+        try:
+            self._process.stdin.write(json.dumps(call) + "\n")
+            self._process.stdin.flush()
+            return json.loads(self._process.stdout.readline() or "null")  # type: ignore[no-any-return]
+        except BrokenPipeError:
+            return None
+        finally:
+            watch.cancel()
+
+    def end(self) -> None:
+        self._process.kill()
+        with self._process:
+            pass
+
+
+@cache
+def _idle() -> LifoQueue[_Child]:
+    """Children that wait for a call: none is begun while others still import."""
+    children = [_Child() for _ in range(CHILDREN)]
+    queue: LifoQueue[_Child] = LifoQueue()
+    for child in children:
+        child.wait()
+        queue.put(child)
+    return queue
+
+
+_FIRST = threading.Lock()
+
+
+def close() -> None:
+    """Ends the children, all of which wait."""
+    if _idle.cache_info().currsize:
+        for _ in range(CHILDREN):
+            _idle().get().end()
+        _idle.cache_clear()
+
+
+def _make(wanted: Wanted, trace: Path) -> Path | str:
+    with _FIRST:
+        idle = _idle()
+    call = {
+        "scenario": to_document(wanted.scenario),
+        "trace": str(trace),
+        "sink": wanted.sink,
+        "driver": wanted.driver,
+        "model": wanted.model,
     }
+    child = idle.get()
+    try:
+        go_on()
+        became = child.make(call, limit_s(wanted.scenario))
+        if became is None:
+            child.end()
+            child = _Child()
+            child.wait()
+            return f"{wanted.scenario.name}: the child that made the call is gone"
+    finally:
+        idle.put(child)
+    return Path(became["trace"]) if "trace" in became else became["error"]
 
 
-def _serve(calls: list[dict[str, Any]]) -> dict[str, dict[str, str]]:
-    logging.disable(logging.CRITICAL)
-    return {call["name"]: _make(call) for call in calls}
-
-
-def _make(call: dict[str, Any]) -> dict[str, str]:
+def _became(call: dict[str, Any]) -> dict[str, str]:
     scenario = from_document(call["scenario"])
     made = run_call(
         scenario,
@@ -113,6 +158,14 @@ def _make(call: dict[str, Any]) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_serve(json.load(sys.stdin))), flush=True)
+    import livekit.agents  # noqa: F401
+
+    logging.disable(logging.CRITICAL)
+    # What a library prints is no answer.
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    print(READY, file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_became(json.loads(line))), file=answers, flush=True)
     # Without the interpreter's clean-up, in which the native library can abort or hang.
     os._exit(0)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 
+from tests.ahead import Begun, beginning
+from tests.calls_in_children import close
 from tests.golden import Golden
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -45,3 +47,31 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture
 def golden(request: pytest.FixtureRequest) -> Golden:
     return Golden(request.config.getoption("--update-golden"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What was begun ahead is looked at last."""
+    items.sort(key=_waits)
+
+
+def _waits(item: pytest.Item) -> bool:
+    return "begun" in getattr(item, "fixturenames", ())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ahead(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[Any, Begun]]:
+    # In the order of the tests, each once.
+    waiting = dict.fromkeys(item.module for item in request.session.items if _waits(item))  # type: ignore[attr-defined]
+    try:
+        with beginning(waiting, tmp_path_factory.mktemp) as begun:
+            yield begun
+    finally:
+        close()
+
+
+@pytest.fixture(scope="module")
+def begun(request: pytest.FixtureRequest, _ahead: Mapping[Any, Begun]) -> Begun:
+    """What the module wanted to be made ahead, by name."""
+    return _ahead[request.module]

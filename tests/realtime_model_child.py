@@ -173,19 +173,27 @@ async def models() -> dict[str, Any]:
 
 
 async def calls(names: list[str]) -> dict[str, Any]:
-    found = {}
-    for name in names:
-        bare = Call(CATALOGUE[name])
-        await bare.run()
-        watched = Call(CATALOGUE[name])
-        with tempfile.TemporaryDirectory() as folder:
-            recording = probe.attach(watched.session, Path(folder) / "call.jsonl")
-            try:
-                await watched.run(recording)
-            finally:
-                recording.close()
-        found[name] = [_told(call) for call in (bare, watched)]
-    return found
+    """All of them without the probe, and then all of them with it."""
+    bare = await asyncio.gather(*(_bare(name) for name in names))
+    watched = await asyncio.gather(*(_watched(name) for name in names))
+    return dict(zip(names, zip(bare, watched, strict=True), strict=True))
+
+
+async def _bare(name: str) -> list[Any]:
+    call = Call(CATALOGUE[name])
+    await call.run()
+    return _told(call)
+
+
+async def _watched(name: str) -> list[Any]:
+    call = Call(CATALOGUE[name])
+    with tempfile.TemporaryDirectory() as folder:
+        recording = probe.attach(call.session, Path(folder) / "call.jsonl")
+        try:
+            await call.run(recording)
+        finally:
+            recording.close()
+    return _told(call)
 
 
 def _told(call: Call) -> list[Any]:

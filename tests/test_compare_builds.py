@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from tests.ahead import Begun, starting
+
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = Path("livekit", "agents", "voice", "room_io", "_output.py")
 CLOSES_THE_GATE = "self._playback_enabled.clear()"
@@ -59,16 +61,24 @@ def compared(*arguments: str, folder: Path) -> dict[str, Any]:
     return document
 
 
+def _compared(folder: Path) -> tuple[Path, dict[str, Any]]:
+    (folder / "short.toml").write_text(SHORT)
+    with starting():
+        home = planted(folder)
+        return home, compared(
+            "installed", str(home), "--scenario", "short.toml",
+            "--fail-on", "leak-after-verdict+50ms",
+            folder=folder,
+        )  # fmt: skip
+
+
+AHEAD = {"one line": _compared}
+
+
 @pytest.mark.livekit
 @pytest.mark.timeout(900)
-def test_a_build_with_one_line_changed_is_told_apart(tmp_path: Path) -> None:
-    (tmp_path / "short.toml").write_text(SHORT)
-    home = planted(tmp_path)
-    told = compared(
-        "installed", str(home), "--scenario", "short.toml",
-        "--fail-on", "leak-after-verdict+50ms",
-        folder=tmp_path,
-    )  # fmt: skip
+def test_a_build_with_one_line_changed_is_told_apart(begun: Begun) -> None:
+    home, told = begun("one line")
     assert told["exit_code"] == 3
     assert [b["build"] for b in told["builds"]] == ["installed", str(home)]
     (table,) = told["tables"]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from reports import Analysis
 from reports.findings import RULES
 from reports.results import Finding, Segment
 from reports.units import time_ms
+from tests.ahead import Begun
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(600)]
@@ -43,12 +45,19 @@ def _wanted(provocation: Provocation) -> Wanted:
 Traces = Callable[[Provocation], Analysis]
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
-    """The analysis of a provocation's call, or of its cure's; one that is shared is made once."""
+def _calls(folder: Path) -> dict[str, Path | str]:
     calls = [_wanted(each) for one in PROVOCATIONS for each in (one, one.cure)]
     distinct = {repr(call): call for call in calls if missing(call.scenario) is None}
-    became = run_all(distinct, tmp_path_factory.mktemp("defects"))
+    return run_all(distinct, folder)
+
+
+AHEAD = {"calls": _calls}
+
+
+@pytest.fixture(scope="module")
+def traces(begun: Begun) -> Traces:
+    """The analysis of a provocation's call, or of its cure's; one that is shared is made once."""
+    became = begun("calls")
 
     @cache
     def analysis(call: str) -> Analysis:
@@ -56,7 +65,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
 
     def of(provocation: Provocation) -> Analysis:
         call = repr(_wanted(provocation))
-        if call not in distinct:
+        if call not in became:
             pytest.skip("the installed release can't run it")
         return analysis(call)
 

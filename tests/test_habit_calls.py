@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from probe.scenarios import CATALOGUE, Axes
 from probe.trace.reader import read_trace
+from tests.ahead import Begun
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -24,14 +26,21 @@ FOLLOWED = {
 SCENARIOS = ("uninterrupted", "programmatic")
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
+def _calls(folder: Path) -> dict[str, Path | str]:
     wanted = {
         f"{sink} {name}": Wanted(CATALOGUE[name].with_axes(AXES), f"tests.habit_sinks:{sink}")
         for sink in (*FOLLOWED, "Mixer")
         for name in SCENARIOS
     }
-    return run_all(wanted, tmp_path_factory.mktemp("habits"))
+    return run_all(wanted, folder)
+
+
+AHEAD = {"calls": _calls}
+
+
+@pytest.fixture(scope="module")
+def traces(begun: Begun) -> Any:
+    return begun("calls")
 
 
 def habits(trace: Path | str) -> Counter[str | None]:

@@ -10,9 +10,8 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +22,7 @@ from probe.scenarios.document import to_document
 from probe.scenarios.scenario import Scenario
 from probe.sweep import Build
 from reports import Analysis, analyze
+from tests.ahead import Begun, starting
 from tests.releases import CACHE
 
 VERSION = "1.9.0"
@@ -58,34 +58,32 @@ WANTED: dict[str, Scenario] = {
 }
 
 
-@pytest.fixture(scope="module")
-def build() -> Build:
+@cache
+def _build() -> Build:
     return make(parse(f"npm:@livekit/agents@{VERSION}"), CACHE)
 
 
 @pytest.fixture(scope="module")
-def calls(
-    build: Build, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[dict[str, Future[Outcome]]]:
-    def call(scenario: Scenario, folder: Path) -> Outcome:
-        return run_in_child(scenario, folder, command=build.command)
-
-    with ThreadPoolExecutor(2) as pool:
-        yield {
-            name: pool.submit(call, scenario, tmp_path_factory.mktemp("call"))
-            for name, scenario in WANTED.items()
-        }
+def build() -> Build:
+    return _build()
 
 
-def analysed(calls: dict[str, Future[Outcome]], name: str) -> Analysis:
-    return analyze(calls[name].result().trace)
+def _made(name: str, folder: Path) -> Outcome:
+    with starting():
+        return run_in_child(WANTED[name], folder, command=_build().command)
+
+
+AHEAD = {name: partial(_made, name) for name in WANTED}
+"""By the name among the wanted."""
+
+
+def analysed(begun: Begun, name: str) -> Analysis:
+    return analyze(begun(name).trace)
 
 
 @pytest.mark.parametrize("name", WANTED)
-def test_every_sample_of_a_node_call_is_accounted_for(
-    calls: dict[str, Future[Outcome]], name: str
-) -> None:
-    analysis = analysed(calls, name)
+def test_every_sample_of_a_node_call_is_accounted_for(begun: Begun, name: str) -> None:
+    analysis = analysed(begun, name)
     assert analysis.trace.complete, analysis.trace.incomplete_because
     assert analysis.faults == ()
     assert analysis.trace.boundaries == ("captured", "pushed", "sent")
@@ -96,8 +94,8 @@ def test_every_sample_of_a_node_call_is_accounted_for(
     assert analysis.run.control.whole
 
 
-def test_the_header_says_what_was_recorded_with_what(calls: dict[str, Future[Outcome]]) -> None:
-    analysis = analysed(calls, "uninterrupted")
+def test_the_header_says_what_was_recorded_with_what(begun: Begun) -> None:
+    analysis = analysed(begun, "uninterrupted")
     runtime = analysis.trace.runtime
     assert runtime["language"] == "node"
     assert runtime["livekit_agents"] == VERSION
@@ -127,14 +125,14 @@ def test_the_header_says_what_was_recorded_with_what(calls: dict[str, Future[Out
     ],
 )
 def test_a_barge_in_is_seen_for_what_it_is(
-    calls: dict[str, Future[Outcome]], name: str, kind: str | None, outcome: str
+    begun: Begun, name: str, kind: str | None, outcome: str
 ) -> None:
-    (barge_in,) = analysed(calls, name).barge_ins
+    (barge_in,) = analysed(begun, name).barge_ins
     assert (barge_in.verdict_kind, barge_in.outcome) == (kind, outcome)
 
 
-def test_a_call_nobody_interrupts_is_sent_whole(calls: dict[str, Future[Outcome]]) -> None:
-    analysis = analysed(calls, "uninterrupted")
+def test_a_call_nobody_interrupts_is_sent_whole(begun: Begun) -> None:
+    analysis = analysed(begun, "uninterrupted")
     assert analysis.barge_ins == ()
     first = analysis.segments[0]
     assert first.captured is not None
@@ -146,9 +144,9 @@ def test_a_call_nobody_interrupts_is_sent_whole(calls: dict[str, Future[Outcome]
 
 
 def test_what_the_queue_plays_after_a_stalled_reply_was_paused_is_its_leak(
-    calls: dict[str, Future[Outcome]],
+    begun: Begun,
 ) -> None:
-    (barge_in,) = analysed(calls, "stalled").barge_ins
+    (barge_in,) = analysed(begun, "stalled").barge_ins
     assert barge_in.leaked is not None
     sent, pushed = barge_in.leaked["sent"], barge_in.leaked["pushed"]
     assert sent is not None

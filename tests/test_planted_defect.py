@@ -6,14 +6,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probe.builds import make, parse
-from probe.cli.main import main
-from tests.releases import CACHE
+from tests.ahead import Begun, starting
+from tests.releases import CACHE, ROOT
 
 pytestmark = [pytest.mark.livekit, pytest.mark.registry, pytest.mark.timeout(900)]
 
@@ -24,11 +26,10 @@ CLEAR = "        self._interrupted_event.set()\n"
 """How the room output's clear_buffer reaches the source's queue."""
 
 
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def planted(folder: Path) -> Path:
     """An environment in which clearing the sink no longer clears the source."""
     build = make(parse(f"livekit-agents=={RELEASE}"), CACHE)
-    copy = tmp_path_factory.mktemp("planted") / "environment"
+    copy = folder / "environment"
     # Links are enough for what stays as it is, and what changes is another file.
     shutil.copytree(
         Path(build.python).parents[1], copy, symlinks=True, copy_function=_linked_or_copied
@@ -50,19 +51,24 @@ def _linked_or_copied(source: str, target: str) -> str:
     return target
 
 
-def document(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    code = main([*arguments, "--cache", str(CACHE), "--format", "json"])
-    printed = capsys.readouterr()
-    assert code == 0, printed.err
-    return json.loads(printed.out)
+def _bisected(folder: Path) -> tuple[Path, Any]:
+    with starting():
+        bad = planted(folder)
+        done = subprocess.run(
+            [sys.executable, "-m", "probe.cli.main", "bisect", "--good", BEFORE, "--bad", str(bad),
+             "--rule", "leak-after-verdict", "--agree", "2", "--out", str(folder / "out"),
+             "--cache", str(CACHE), "--format", "json"],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True, text=True, timeout=800,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return bad, json.loads(done.stdout)
 
 
-def test_bisect_finds_the_build_with_the_defect(
-    planted: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    found = document(
-        capsys, "bisect", "--good", BEFORE, "--bad", str(planted), "--rule", "leak-after-verdict",
-        "--agree", "2", "--out", str(tmp_path),
-    )  # fmt: skip
-    assert (found["last_before"], found["first_after"]) == (RELEASE, str(planted))
+AHEAD = {"bisect": _bisected}
+
+
+def test_bisect_finds_the_build_with_the_defect(begun: Begun) -> None:
+    bad, found = begun("bisect")
+    assert (found["last_before"], found["first_after"]) == (RELEASE, str(bad))
     assert len(found["steps"]) == 3

@@ -1,24 +1,26 @@
 """Every scenario takes the framework's own path, in the order it claims, and its trace balances.
 
-The calls run in children, two at a time, once for all tests of this file; nothing here looks at a
-time but to put events in order.
+The calls run in children, once for all tests of this file; nothing here looks at a time but to put
+events in order.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import re
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from probe.errors import ScenarioError
-from probe.scenarios import CATALOGUE, Outcome, Step, run_in_child
+from probe.scenarios import CATALOGUE, Outcome, Scenario, Step, run_in_child
 from probe.scenarios.releases import missing
 from reports import Analysis, analyze
+from tests.ahead import Begun, starting
+from tests.calls_in_children import Wanted, run_all
 
 pytestmark = pytest.mark.livekit
 
@@ -103,29 +105,51 @@ VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
 }
 
-Calls = dict[str, "Future[Outcome]"]
+Calls = dict[str, "Path | str"]
 
 
-@pytest.fixture(scope="module")
-def calls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
+def _calls(folder: Path) -> Calls:
     wanted: dict[str, tuple[str, dict[str, Any]]] = {
         name: (name, {}) for name in (*PROMISES, "interrupted-before-subscribed")
     }
     wanted.update(VARIANTS)
-    with ThreadPoolExecutor(2) as pool:
-        futures = {}
-        for name, (base, axes) in wanted.items():
-            scenario = CATALOGUE[base]
-            scenario = scenario.with_axes(replace(scenario.axes, **axes))
-            if missing(scenario) is None:
-                futures[name] = pool.submit(run_in_child, scenario, tmp_path_factory.mktemp("call"))
-        yield futures
+    scenarios = {
+        name: CATALOGUE[base].with_axes(replace(CATALOGUE[base].axes, **axes))
+        for name, (base, axes) in wanted.items()
+    }
+    runs = {name: Wanted(call) for name, call in scenarios.items() if missing(call) is None}
+    return run_all(runs, folder)
 
 
-def outcome_of(calls: Calls, name: str) -> Outcome:
+def _alone(scenario: Scenario, folder: Path) -> Outcome | ScenarioError:
+    with starting():
+        try:
+            return run_in_child(scenario, folder)
+        except ScenarioError as error:
+            return error
+
+
+VAIN = replace(
+    CATALOGUE["uninterrupted"], name="vain", steps=(Step("land"), Step("await-interrupted"))
+)
+AHEAD = {
+    "calls": _calls,
+    "programmatic": partial(_alone, CATALOGUE["programmatic"]),
+    "vain": lambda folder: (folder, _alone(VAIN, folder)),
+}
+
+
+@pytest.fixture(scope="module")
+def calls(begun: Begun) -> Any:
+    return begun("calls")
+
+
+def trace_of(calls: Calls, name: str) -> Path:
     if name not in calls:
         pytest.skip("the installed release can't run it")
-    return calls[name].result()
+    trace = calls[name]
+    assert isinstance(trace, Path), trace
+    return trace
 
 
 def happened(trace: Path) -> list[str]:
@@ -183,7 +207,7 @@ def check(name: str, trace: Path, promise: Promise, ends: Ends | None = None) ->
 
 @pytest.mark.parametrize("name", PROMISES)
 def test_a_scenario_goes_the_way_it_claims(calls: Calls, name: str) -> None:
-    check(name, outcome_of(calls, name).trace, PROMISES[name])
+    check(name, trace_of(calls, name), PROMISES[name])
 
 
 @pytest.mark.parametrize("name", VARIANTS)
@@ -193,21 +217,20 @@ def test_it_does_so_at_other_paces_rates_and_places(calls: Calls, name: str) -> 
     if axes.get("pacing") == "stalled" or "at" in axes:
         order = tuple(word for word in promise.order if word != "source_cleared")
         promise = replace(promise, order=order)
-    check(name, outcome_of(calls, name).trace, promise)
+    check(name, trace_of(calls, name), promise)
 
 
 def test_a_greeting_interrupted_before_anybody_subscribed_ends_in_a_whole_trace(
     calls: Calls,
 ) -> None:
-    trace = outcome_of(calls, "interrupted-before-subscribed").trace
+    trace = trace_of(calls, "interrupted-before-subscribed")
     words = happened(trace)
     assert follows(words, ("captured", "interrupted programmatic", "control")) is None, words
     assert analyze(trace).balanced is True
 
 
 def test_a_pause_leaves_the_queue_playing_when_the_tts_stalls(calls: Calls) -> None:
-    outcome = outcome_of(calls, "barge-in-activity stalled")
-    leaked = analyze(outcome.trace).barge_ins[0].leaked
+    leaked = analyze(trace_of(calls, "barge-in-activity stalled")).barge_ins[0].leaked
     assert leaked is not None
     assert leaked["sent"] is not None
     # The queue's 200 ms, less what went out until the pause: more than three of the room output's
@@ -215,21 +238,17 @@ def test_a_pause_leaves_the_queue_playing_when_the_tts_stalls(calls: Calls) -> N
     assert leaked["sent"].samples > 2400
 
 
-def test_the_framework_logs_into_a_file_beside_the_trace(calls: Calls) -> None:
-    outcome = outcome_of(calls, "programmatic")
+def test_the_framework_logs_into_a_file_beside_the_trace(begun: Begun) -> None:
+    outcome = begun("programmatic")
     assert outcome.log == outcome.trace.with_suffix(".log")
     assert "livekit" in outcome.log.read_text(encoding="utf-8")
 
 
-VAIN = replace(
-    CATALOGUE["uninterrupted"], name="vain", steps=(Step("land"), Step("await-interrupted"))
-)
-
-
-def test_a_step_that_waits_in_vain_is_an_error_and_leaves_the_trace(tmp_path: Path) -> None:
-    with pytest.raises(ScenarioError, match=r"vain: waited .* s for the speech to be int"):
-        run_in_child(VAIN, tmp_path)
-    assert json.loads((tmp_path / "vain.jsonl").read_text().splitlines()[-1])["event"] == "trailer"
+def test_a_step_that_waits_in_vain_is_an_error_and_leaves_the_trace(begun: Begun) -> None:
+    folder, error = begun("vain")
+    assert isinstance(error, ScenarioError)
+    assert re.search(r"vain: waited .* s for the speech to be int", str(error))
+    assert json.loads((folder / "vain.jsonl").read_text().splitlines()[-1])["event"] == "trailer"
 
 
 def test_a_python_without_livekit_is_one_clear_line(tmp_path: Path) -> None:

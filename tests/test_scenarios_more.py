@@ -14,6 +14,7 @@ from probe.scenarios import CATALOGUE, Scenario
 from probe.scenarios.axes import PLACES
 from probe.scenarios.releases import missing
 from reports import analyze
+from tests.ahead import Begun
 from tests.calls_in_children import Wanted, run_all
 from tests.test_scenarios_calls import COMMITTED, ONSET, Ends, Promise, check, follows, happened
 
@@ -97,13 +98,20 @@ ENDS: dict[str, Ends] = {
 """Kind and outcome of the barge-ins, where there are two."""
 
 
-@pytest.fixture(scope="module")
-def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path | str]:
+def _calls(folder: Path) -> dict[str, Path | str]:
     wanted = {name: call.on_its_axes() for name, call in CALLS.items()}
     wanted |= {name: CATALOGUE[name] for name in ("reply-over-caller", "stale-verdict")}
     wanted["after the last frame"] = AFTER_LAST_FRAME.on_its_axes()
     runs = {name: Wanted(call) for name, call in wanted.items() if missing(call) is None}
-    return run_all(runs, tmp_path_factory.mktemp("more"))
+    return run_all(runs, folder)
+
+
+AHEAD = {"calls": _calls}
+
+
+@pytest.fixture(scope="module")
+def traces(begun: Begun) -> Any:
+    return begun("calls")
 
 
 def trace_of(traces: dict[str, Path | str], name: str) -> Path:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from probe.scenarios.script import Step
 from reports import Analysis
 from reports.results import BargeIn, RealtimeMessage
 from reports.units import time_ms
+from tests.ahead import Begun, starting
 from tests.calls_in_children import ROOT, Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -60,11 +62,15 @@ VARIED = {
 Calls = Callable[[str], Analysis]
 
 
-@pytest.fixture(scope="module")
-def call(tmp_path_factory: pytest.TempPathFactory) -> Calls:
+def _calls(folder: Path) -> dict[str, Path | str]:
     wanted = {name: Wanted(CATALOGUE[name]) for name in NAMES}
     wanted |= {name: Wanted(scenario) for name, scenario in VARIED.items()}
-    became = run_all(wanted, tmp_path_factory.mktemp("realtime"))
+    return run_all(wanted, folder)
+
+
+@pytest.fixture(scope="module")
+def call(begun: Begun) -> Calls:
+    became = begun("calls")
     analyses: dict[str, Analysis] = {}
 
     def of(name: str) -> Analysis:
@@ -76,22 +82,30 @@ def call(tmp_path_factory: pytest.TempPathFactory) -> Calls:
 
 
 def _child(*arguments: str) -> Any:
-    child = subprocess.run(
-        [sys.executable, "-m", "tests.realtime_model_child", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
+    with starting():
+        child = subprocess.run(
+            [sys.executable, "-m", "tests.realtime_model_child", *arguments],
+            capture_output=True,
+            text=True,
+            timeout=150,
+            check=False,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
     assert child.stdout.startswith("{"), child.stderr[-2000:]
     return json.loads(child.stdout.splitlines()[-1])
 
 
+AHEAD = {
+    "calls": _calls,
+    "model": lambda _: _child(),
+    "with the probe and without": lambda _: _child(*NAMES),
+}
+
+
 @pytest.fixture(scope="module")
-def model() -> Any:
-    return _child()
+def model(begun: Begun) -> Any:
+    return begun("model")
 
 
 def messages(analysis: Analysis) -> list[RealtimeMessage]:
@@ -276,8 +290,8 @@ def test_generated_at_once_there_is_nothing_left_to_cancel(call: Calls) -> None:
     assert stop.under_way is False
 
 
-def test_the_probe_changes_no_call_on_the_model() -> None:
-    told = _child(*NAMES)
+def test_the_probe_changes_no_call_on_the_model(begun: Begun) -> None:
+    told = begun("with the probe and without")
     for name in NAMES:
         bare, watched = told[name]
         assert bare == watched, name

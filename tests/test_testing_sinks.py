@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from probe.scenarios.axes import PACINGS
 from probe.testing import REFERENCE, check_sink
 from reports import Analysis, analyze
 from reports.units import time_ms
+from tests.ahead import Begun
 from tests.calls_in_children import Wanted, analysed, run_all
 
 pytestmark = [pytest.mark.livekit, pytest.mark.timeout(300)]
@@ -39,8 +41,7 @@ Calls = dict[str, Analysis]
 Results = dict[str, Path | str]
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def _calls(folder: Path) -> Results:
     wanted = {
         f"{sink} {axes}": Wanted(UNINTERRUPTED.with_axes(AXES[axes]), SINKS[sink])
         for sink in SINKS
@@ -48,7 +49,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     }
     wanted["loses"] = Wanted(UNINTERRUPTED.with_axes(AXES["burst"]), LOSES)
     wanted |= {sink: Wanted(UNINTERRUPTED.with_axes(AXES["burst"]), sink) for sink in NO_SINKS}
-    return run_all(wanted, tmp_path_factory.mktemp("sinks"))
+    return run_all(wanted, folder)
+
+
+AHEAD = {"calls": _calls}
+
+
+@pytest.fixture(scope="module")
+def results(begun: Begun) -> Any:
+    return begun("calls")
 
 
 @pytest.fixture(scope="module")
