@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -64,6 +66,10 @@ def _ahead(
 ) -> Iterator[Mapping[Any, Begun]]:
     # In the order of the tests, each once.
     waiting = dict.fromkeys(item.module for item in request.session.items if _waits(item))  # type: ignore[attr-defined]
+    if waiting:
+        # Imported by several threads at once, its circles would be seen half made.
+        with contextlib.suppress(ImportError):
+            importlib.import_module("livekit.agents")
     try:
         with beginning(waiting, tmp_path_factory.mktemp) as begun:
             yield begun
