@@ -565,3 +565,19 @@ def test_every_sample_read_and_every_sample_pushed_is_accounted_for_once(
     for run in trace.of(RunSent):
         assert run.start_sample is None or run.start_sample + run.samples <= position
     assert not trace.of(Faulted)
+
+
+def test_both_runs_of_a_block_left_when_it_did_however_well_its_time_is_known_later() -> None:
+    """The first reading came 3 ms late, which the second one tells: by then the run in front of
+    what began inside the block is written."""
+    trace = Trace()
+    data = noise(1, 2380)
+    trace.push(0, data)
+    trace.blocks(53, noise(2, 20) + data[: 2 * 1180])
+    trace.tick(60)
+    trace.blocks(100, data[2 * 1180 :])
+    trace.finish(500)
+    strange, known = trace.of(RunSent)
+    assert (strange.start_sample, strange.samples, strange.block_offset_samples) == (None, 20, 0)
+    assert (known.start_sample, known.samples, known.block_offset_samples) == (0, 2380, 20)
+    assert strange.at_ns == known.at_ns

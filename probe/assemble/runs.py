@@ -36,6 +36,8 @@ class _Run:
     last_block: int
     last_ns: int
     ambiguous: int
+    head_ns: int = 0
+    """When the head of its first block left, where that is of the run before."""
 
     @property
     def longest_ns(self) -> int:
@@ -122,6 +124,7 @@ class Runs:
             expected = None if run.start is None else run.start + run.samples
             # Blocks leave no faster than the source ticks: when this one left bears on the first.
             at_ns = min(run.at_ns, one.at_ns - (one.block - run.block) * BLOCK_NS)
+            at_ns = max(at_ns, run.head_ns)
             if (
                 run.kind == one.kind
                 and expected == one.start
@@ -135,5 +138,7 @@ class Runs:
                 run.last_ns = one.at_ns
                 run.ambiguous += one.ambiguous
                 return
+            if one.block == run.last_block:
+                one.at_ns = one.last_ns = one.head_ns = run.last_ns
         yield from self.close()
         self._run = one
