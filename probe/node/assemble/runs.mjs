@@ -84,8 +84,7 @@ export class Runs {
     if (run !== null) {
       const lastNs = grid.stampOf(block);
       // Blocks leave no faster than the source ticks: what is known of this one bears on the first.
-      const firstNs = Math.min(run.atNs, lastNs - (block - run.block) * BLOCK_NS);
-      const atNs = Math.max(firstNs, run.headNs);
+      const atNs = Math.min(run.atNs, lastNs - (block - run.block) * BLOCK_NS);
       const goesOn =
         run.kind === part.kind &&
         (run.start === null ? null : run.start + run.samples) === part.start &&
@@ -101,9 +100,7 @@ export class Runs {
       yield* this.close();
     }
     grid.settle(block);
-    // A block whose head is of the run before left with it.
-    const headNs = run !== null && run.last === block ? run.lastNs : -Infinity;
-    const atNs = headNs === -Infinity ? grid.stampOf(block) : headNs;
-    this.#run = { ...part, last: block, lastNs: atNs, atNs, headNs };
+    const atNs = grid.stampOf(block);
+    this.#run = { ...part, last: block, lastNs: atNs, atNs };
   }
 }
