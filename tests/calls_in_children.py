@@ -27,7 +27,6 @@ from probe.scenarios.document import from_document, to_document
 from probe.scenarios.runner import limit_s, run_call
 from probe.scenarios.scenario import Scenario
 from reports import Analysis, analyze
-from tests.ahead import go_on
 
 ROOT = Path(__file__).resolve().parent.parent
 CHILDREN = 4
@@ -110,14 +109,6 @@ def _idle() -> LifoQueue[_Child]:
 _FIRST = threading.Lock()
 
 
-def close() -> None:
-    """Ends the children, all of which wait."""
-    if _idle.cache_info().currsize:
-        for _ in range(CHILDREN):
-            _idle().get().end()
-        _idle.cache_clear()
-
-
 def _make(wanted: Wanted, trace: Path) -> Path | str:
     with _FIRST:
         idle = _idle()
@@ -130,7 +121,6 @@ def _make(wanted: Wanted, trace: Path) -> Path | str:
     }
     child = idle.get()
     try:
-        go_on()
         became = child.make(call, limit_s(wanted.scenario))
         if became is None:
             child.end()
@@ -167,5 +157,6 @@ if __name__ == "__main__":
     print(READY, file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(_became(json.loads(line))), file=answers, flush=True)
-    # Without the interpreter's clean-up, in which the native library can abort or hang.
+    # Whoever wanted calls is gone; without the interpreter's clean-up, in which the native library
+    # can abort or hang.
     os._exit(0)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
 import shutil
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,7 +9,6 @@ from typing import Any
 import pytest
 
 from tests.ahead import Begun, beginning
-from tests.calls_in_children import close
 from tests.golden import Golden
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -63,21 +60,14 @@ def _waits(item: pytest.Item) -> bool:
 @pytest.fixture(scope="session", autouse=True)
 def _ahead(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Mapping[Any, Begun]]:
+) -> Iterator[Mapping[str, Begun]]:
     # In the order of the tests, each once.
     waiting = dict.fromkeys(item.module for item in request.session.items if _waits(item))  # type: ignore[attr-defined]
-    if waiting:
-        # Imported by several threads at once, its circles would be seen half made.
-        with contextlib.suppress(ImportError):
-            importlib.import_module("livekit.agents")
-    try:
-        with beginning(waiting, tmp_path_factory.mktemp) as begun:
-            yield begun
-    finally:
-        close()
+    with beginning(waiting, tmp_path_factory.mktemp) as begun:
+        yield begun
 
 
 @pytest.fixture(scope="module")
-def begun(request: pytest.FixtureRequest, _ahead: Mapping[Any, Begun]) -> Begun:
+def begun(request: pytest.FixtureRequest, _ahead: Mapping[str, Begun]) -> Begun:
     """What the module wanted to be made ahead, by name."""
-    return _ahead[request.module]
+    return _ahead[request.module.__name__]
