@@ -97,7 +97,7 @@ def analyze(trace: Source, *, settings: Settings | None = None) -> Analysis:
         replace(
             barge_in,
             story=story_with_the_model(barge_in, realtime),
-            explanation=explain(barge_in, options),
+            explanation=explain(barge_in, options, segments),
         )
         for barge_in in find_barge_ins(audio)
     )

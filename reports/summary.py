@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.account.boundary import LEAKING
 from reports.results import Analysis, BargeIn, Length
 from reports.units import one_rate
 
@@ -33,6 +34,7 @@ class Summary:
     incomplete_traces: int
     unbalanced_traces: int
     barge_ins: int
+    """Those with audio that could leak; no session's close, no caller's leaving, no handoff."""
     outcomes: Mapping[str, int]
     """Barge-ins by outcome; ``undecided`` where the trace ended before."""
     leaked: Mapping[str, Spread | None]
@@ -56,9 +58,11 @@ def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
 
 def summarize(analyses: Sequence[Analysis]) -> Summary:
     """Counts, and median, 95th percentile and worst of leaks and stop times. Exact."""
-    barge_ins = [b for analysis in analyses for b in analysis.barge_ins]
+    every = [b for analysis in analyses for b in analysis.barge_ins]
+    # Where there was nothing to leak, nothing leaked: that is no result of anybody's.
+    barge_ins = [b for b in every if b.counts and b.has_audio]
     outcomes: dict[str, int] = {}
-    for barge_in in barge_ins:
+    for barge_in in every:
         name = barge_in.outcome or "undecided"
         outcomes[name] = outcomes.get(name, 0) + 1
     swallowed = _sum([a.totals.swallowed_samples for a in analyses])
@@ -76,8 +80,7 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
         barge_ins=len(barge_ins),
         outcomes=dict(sorted(outcomes.items())),
         leaked={
-            boundary: _spread([leak_at(b, boundary) for b in barge_ins])
-            for boundary in ("pushed", "sent")
+            boundary: _spread([leak_at(b, boundary) for b in barge_ins]) for boundary in LEAKING
         },
         stop=_spread([b.stop_ns for b in barge_ins]),
         swallowed_samples=swallowed,

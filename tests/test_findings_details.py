@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probe.trace.events import Faulted, SizeBounded
+from probe.trace.events import Faulted, FrameCaptured, SizeBounded
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES, SEVERITIES
 from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
-from tests.report_traces import header, write
+from tests.report_traces import header, taps, write
 
 
 def the(analysis: Analysis, rule: str) -> Finding:
@@ -353,3 +356,31 @@ def hole() -> HandCall:
     call = HandCall().created(0).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 190)
     call.user(150, True).mark(200, "pause").cleared(200.1).lose(100).user(300, False)
     return call.mark(400, "resume").send(410, 210).finished(621, 400).item(622).done(623)
+
+
+# --- Evidence ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_happened_at_one_instant_is_told_in_the_order_of_the_rule(
+    seed: int, tmp_path: Path
+) -> None:
+    """Every time: a report must not change with how Python scatters its hashes."""
+    empty = FrameCaptured(at(3), 1, 0, 0, 24_000, 1, "s1", "returned", ended_ns=at(3) + 1000)
+    path = write(tmp_path / "call.jsonl", [*taps(), empty])
+    told = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import reports, sys\n"
+            "for finding in reports.analyze(sys.argv[1]).findings:\n"
+            "    print(*(moment.event for moment in finding.evidence.moments), sep='\\n')",
+            str(path),
+        ],
+        capture_output=True,
+        check=True,
+        text=True,
+        env={**os.environ, "PYTHONHASHSEED": str(seed)},
+        timeout=60,
+    ).stdout.splitlines()
+    assert told == ["first such frame captured", "last such frame captured"]

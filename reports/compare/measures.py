@@ -38,7 +38,7 @@ class Measure:
 
 def order_of(analysis: Analysis) -> str:
     """The marks around each barge-in of a run in their order; empty where there is no barge-in."""
-    return "; ".join(_order(barge_in) for barge_in in analysis.barge_ins)
+    return "; ".join(_order(barge_in) for barge_in in analysis.counted)
 
 
 def _order(barge_in: BargeIn) -> str:
@@ -78,8 +78,8 @@ def _leaks(analysis: Analysis, boundary: str) -> list[Leak | None]:
     """Of the barge-ins that have a verdict."""
     return [
         (barge_in.leaked or {}).get(boundary)
-        for barge_in in analysis.barge_ins
-        if barge_in.verdict_ns is not None
+        for barge_in in analysis.counted
+        if barge_in.verdict_ns is not None and barge_in.has_audio
     ]
 
 
@@ -100,7 +100,9 @@ def _leaked_frames(boundary: str) -> Callable[[Analysis], float | None]:
 
 
 def _stop(analysis: Analysis) -> float | None:
-    stops = [time_ms(b.stop_ns) for b in analysis.barge_ins if b.verdict_ns is not None]
+    stops = [
+        time_ms(b.stop_ns) for b in analysis.counted if b.verdict_ns is not None and b.has_audio
+    ]
     return _of_barge_ins(analysis, stops)
 
 

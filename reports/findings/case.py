@@ -35,7 +35,7 @@ from reports.account.crossings import Audio, Crossed
 from reports.account.losses import Lost
 from reports.results import BargeIn, Length, Range, Realtime, Segment
 from reports.units import NS_PER_MS, one_rate
-from reports.verdicts.barge_ins import turns_of
+from reports.verdicts.turns import turns_of
 
 __all__ = ["FOREVER", "NS_PER_MS", "Case", "Speech"]
 
@@ -77,6 +77,8 @@ class Case:
         self.trace = audio.trace
         self.segments = segments
         self.barge_ins = barge_ins
+        self.counted = tuple(b for b in barge_ins if b.counts)
+        """Those that are barge-ins: no session's close, no caller's leaving, no handoff."""
         self.realtime = realtime
         """``None``: the trace shows no session of a realtime model."""
 

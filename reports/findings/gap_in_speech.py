@@ -1,9 +1,9 @@
 """Silence inside a segment that no pause explains: starved, where there was nothing to send, told
-apart from blocked, where audio was waiting and was not sent."""
+apart from audio that was waiting in the sink or the source, and from a loop that stood still."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -15,9 +15,33 @@ __all__ = ["RULE"]
 
 _WHERE = {
     "starved": "there was nothing to send",
-    "blocked in the sink": "audio had been captured and was not pushed",
+    "held in the sink": "audio had been captured and was not pushed",
     "blocked in the source": "audio had been pushed and was not sent",
+    "loop stalled": "the session's loop stood still",
 }
+
+_WHY = {
+    "starved": (
+        "Nothing came from above: the TTS is slower than real time, stalls, or comes in packets "
+        "further apart than they are long.",
+        "Look at the TTS and its buffering.",
+    ),
+    "held in the sink": (
+        "The sink kept audio back that it had been given, until more came: it hands on frames of "
+        "one length and keeps the rest.",
+        "Look at what the sink waits for between capture and push; hand on what is there before "
+        "the source runs dry.",
+    ),
+    "blocked in the source": (
+        "The source had the audio and did not send it.",
+        "Look at who else pushes to or clears this source, and at the processor's load.",
+    ),
+    "loop stalled": (
+        "The session's loop did not run, so nobody captured or pushed in time.",
+        "Find what blocks the loop; see loop-blocked.",
+    ),
+}
+"""Cause and remedy by what the gap was spent with."""
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
@@ -56,45 +80,49 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 "waited_ns": waited,
                 "place_ns": None if place is None else case.place_ns(row, place),
             },
+            cause=_WHY[kind][0],
+            remedy=_WHY[kind][1],
         )
 
 
 def _waited(case: Case, row: int, at: int, until: int) -> tuple[str, int]:
-    """What took the longest part of a gap: no audio, the sink, or the source."""
+    """What the longest part of a gap was spent with, and how long that was.
+
+    The source goes on with a whole block, so it waits for every sample of the next one: until the
+    last of them was captured, then until it was pushed, then for the source itself. What of that
+    the session's loop did not run is the loop's.
+    """
     parts, trace = case.ledger.parts, case.trace
     rows = case.sent_rows(row)
     after = rows[parts.sent_ns[rows] >= until]
-    if not len(after):
-        return "starved", until - at
-    first = after[0]
-    push = int(parts.push[first])
-    block = case.ledger.block.get(int(trace.pushed.source[push]), 1)
-    # A rest shorter than a block waits for more, so the push that makes it whole decides.
-    position = int(parts.start[first]) + block - 1
-    holds = after[(parts.start[after] <= position) & (parts.stop[after] > position)]
-    whole = int(holds[0]) if len(holds) else int(first)
-    push = int(parts.push[whole])
-    pushed = int(trace.pushed.at_ns[push])
-    captured = pushed
-    if parts.captured[whole] != NONE:
-        last = int(parts.captured[whole])
-        same = np.flatnonzero(parts.push == push)
-        known = parts.captured[same] != NONE
-        if known.any():
-            last = int((parts.captured + parts.samples)[same[known]].max()) - 1
-        frame = int(np.searchsorted(trace.captured.start_sample, last, "right")) - 1
-        if frame >= 0:
-            captured = min(int(trace.captured.at_ns[frame]), pushed)
-    in_source = until - max(pushed, at)
-    in_sink = max(pushed - max(captured, at), 0)
-    starved = max(captured - at, 0)
-    kinds = (
-        (starved, "starved"),
-        (in_sink, "blocked in the sink"),
-        (in_source, "blocked in the source"),
-    )
-    longest = max(kinds, key=lambda kind: kind[0])
-    return longest[1], longest[0]
+    pushed = captured = until
+    if len(after):
+        first = int(after[0])
+        source = int(trace.pushed.source[int(parts.push[first])])
+        position = int(parts.start[first]) + case.ledger.block.get(source, 1) - 1
+        holds = after[(parts.start[after] <= position) & (parts.stop[after] > position)]
+        whole = int(holds[0]) if len(holds) else first
+        position = min(position, int(parts.stop[whole]) - 1)
+        pushed = captured = int(trace.pushed.at_ns[int(parts.push[whole])])
+        if parts.captured[whole] != NONE:
+            place = int(parts.captured[whole]) + position - int(parts.start[whole])
+            frame = int(np.searchsorted(trace.captured.start_sample, place, "right")) - 1
+            if frame >= 0:
+                captured = min(int(trace.captured.at_ns[frame]), pushed)
+    spent = {
+        "starved": (at, captured),
+        "held in the sink": (max(captured, at), pushed),
+        "blocked in the source": (max(pushed, at), until),
+    }
+    stalled = {kind: _overlap(case.stalls, begin, end) for kind, (begin, end) in spent.items()}
+    lengths = {kind: max(end - begin, 0) - stalled[kind] for kind, (begin, end) in spent.items()}
+    lengths["loop stalled"] = sum(stalled.values())
+    longest = max(lengths, key=lambda kind: lengths[kind])
+    return longest, lengths[longest]
+
+
+def _overlap(stalls: Sequence[tuple[int, int]], begin: int, end: int) -> int:
+    return sum(max(min(stop, end) - max(start, begin), 0) for start, stop in stalls)
 
 
 RULE = Rule(
@@ -102,11 +130,11 @@ RULE = Rule(
     severity="warning",
     looks_for=plain(__doc__),
     cause=(
-        "Starved: the TTS is slower than real time or stalls. Blocked: the sink holds frames back "
+        "Starved: the TTS is slower than real time or stalls. Waiting: the sink holds frames back, "
         "or the session's loop stood still, so that nobody pushed."
     ),
     remedy=(
-        "Starved: look at the TTS and its buffering. Blocked: look at what the sink waits for "
+        "Starved: look at the TTS and its buffering. Waiting: look at what the sink waits for "
         "between capture and push, and at loop-blocked."
     ),
     needs=("captured", "pushed", "sent", "balance"),

@@ -25,6 +25,11 @@ _WHY = {
         "next frame arrives at it.",
         "Clear the source's queue when the gate closes; see pause of the room output.",
     ),
+    "not-known": (
+        "Several sinks were there, and the trace does not say which of them was paused or cleared: "
+        "it is older than the numbers of sinks.",
+        "Record the call again; see which sink the session's output holds while another one plays.",
+    ),
     "clear-pending": (
         "The sink was cleared and the source was not yet: a task of the sink's own does that "
         "later, or nothing does.",
@@ -72,7 +77,7 @@ def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     resolution = case.resolution_ns()
-    for barge_in in case.barge_ins:
+    for barge_in in case.counted:
         leak = (barge_in.leaked or {}).get("sent")
         if leak is None or not leak.samples or barge_in.verdict_ns is None:
             continue

@@ -18,7 +18,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         return
     waits = [
         (b, b.verdict_ns, end)
-        for b in case.barge_ins
+        for b in case.counted
         if b.verdict_ns is not None
         and (end := b.clear_ns if b.clear_ns is not None else b.commit_ns) is not None
     ]

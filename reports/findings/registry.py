@@ -27,6 +27,7 @@ from reports.findings import (
     never_cleared,
     old_audio_in_new_segment,
     position_off,
+    relabelled_rate,
     reply_over_caller,
     resume_before_clear,
     resume_burst,
@@ -91,6 +92,7 @@ RULES: Final[Mapping[str, Rule]] = {
         stale_verdict,
         capture_stalled,
         bad_geometry,
+        relabelled_rate,
         # what the provider of a realtime model believes, and what it goes on making
         ghost_message,
         lost_message,
@@ -201,7 +203,7 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
 def _moments(moments: Sequence[tuple[int, str]]) -> tuple[Moment, ...]:
     """In their order; a mark that is repeated is one moment with a count."""
     in_order: list[tuple[int, str, int]] = []
-    for at, text in sorted(set(moments), key=lambda moment: moment[0]):
+    for at, text in sorted(dict.fromkeys(moments), key=lambda moment: moment[0]):
         if in_order and in_order[-1][1] == text:
             first, _, times = in_order[-1]
             in_order[-1] = (first, text, times + 1)

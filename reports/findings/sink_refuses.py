@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from probe.trace.columns import Ints
+from probe.trace.events import Tapped
 from probe.trace.reader import ENDS
 from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
@@ -45,11 +47,12 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         length = case.length(samples, np.unique(c.rate_hz[frames]).tolist())
         how = "refused by the source" if refused[frames].any() else ENDS[int(c.end[frames[0]])]
         error = case.trace.text(int(c.error[frames[0]]))
+        shape = _other_shape(case, frames) if refused[frames].any() else ""
         yield Found(
             message=(
                 f"{len(frames)} of {case.ledger.sums.captured_frames[row]} captures were {how} "
                 f"({measured(length)}) although nobody interrupted the speech; "
-                f"so it has been since {since / 1e6:.1f} ms."
+                f"so it has been since {since / 1e6:.1f} ms.{shape}"
             ),
             figure=float(len(frames)),
             segment=row + 1,
@@ -67,8 +70,45 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 (int(c.at_ns[frames[-1]]), "last capture that failed"),
                 *case.mark_moments(case.first_ns[row], case.next_start(row) - 1),
             ),
-            facts={"frames": len(frames), "how": how, "error": error, "since_ns": since},
+            facts={
+                "frames": len(frames),
+                "how": how,
+                "error": error,
+                "detail": case.trace.text(int(c.detail[frames[0]])),
+                "since_ns": since,
+            },
+            cause=_SHAPE[0] if shape else "",
+            remedy=_SHAPE[1] if shape else "",
         )
+
+
+_SHAPE = (
+    "The frames are not of the source's rate or number of channels, and a source takes no other: "
+    "it refuses each of them. No interruption has anything to do with it.",
+    "Give the sink its sample_rate, so that the session resamples what the TTS delivers, or make "
+    "the source with the rate and channels of the frames; a wrapper has to hand on the sample_rate "
+    "of the sink behind it.",
+)
+"""Cause and remedy where frames are refused for their shape."""
+
+
+def _other_shape(case: Case, frames: Ints) -> str:
+    """In what refused frames differ from their source, as a sentence; empty: in nothing."""
+    p, c = case.trace.pushed, case.trace.captured
+    shapes = {
+        e.source: (e.rate_hz, e.channels)
+        for e in case.trace.events
+        if isinstance(e, Tapped) and e.boundary == "pushed"
+    }
+    at, until = int(c.at_ns[frames[0]]), int(max(c.at_ns[frames[-1]], c.ended_ns[frames[-1]]))
+    for push in np.flatnonzero(~p.accepted & (p.at_ns >= at) & (p.at_ns <= until)).tolist():
+        rate, channels = shapes.get(int(p.source[push]), (None, None))
+        theirs = int(p.rate_hz[push]), int(p.channels[push])
+        if rate is not None and theirs[0] != rate:
+            return f" They are of {theirs[0]} Hz, and the source takes {rate} Hz."
+        if channels is not None and theirs[1] != channels:
+            return f" They have {theirs[1]} channels, and the source takes {channels}."
+    return ""
 
 
 def _before(case: Case, at: int) -> list[tuple[int, str]]:

@@ -3,14 +3,14 @@ speech the hole is, how long, and what took it. A lost tail is none."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from probe.trace.reader import NONE
 from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
-from reports.results import Length, Part, Range
+from reports.results import Length, Loss, Part, Range
 from reports.units import ns_text
 from reports.verdicts.explanations import measured
 
@@ -28,6 +28,50 @@ _TAKEN = {
     ("cleared", "clear"): "taken by a clear of the source",
     ("cleared", "source-closed"): "the source was closed",
 }
+
+_KEPT = "still inside when the speech was over"
+
+_BY_PAUSE = (
+    "A pause makes the next frame at the gate clear the source's queue; what was in it is gone "
+    "when the speech is resumed.",
+    "Keep what the queue held and push it again on resume, or pause without a clear; see what the "
+    "room output does with its source when its gate is closed.",
+)
+
+_WHY = {
+    ("dropped", "refused"): (
+        "The source refused the frames: no pause and no interruption took them.",
+        "See sink-refuses beside this: what the source said, and in what the frames differ from "
+        "what it takes.",
+    ),
+    ("dropped", "raised"): (
+        "The sink raised while it took the frames.",
+        "See sink-refuses beside this, and what the exception says.",
+    ),
+    ("dropped", "cancelled"): (
+        "The captures were cancelled by whoever hands the audio over, before the sink had taken "
+        "it.",
+        "See what cancels the task that forwards the audio although nobody interrupted the speech.",
+    ),
+    ("dropped", "skipped"): (
+        "The sink leaves out silence of its own accord.",
+        "If that is not meant, see what the sink does with quiet frames.",
+    ),
+    ("dropped", "source-closed"): (
+        "The source was closed while audio of the speech was still to come.",
+        "Close the source when the sink has played out.",
+    ),
+    ("cleared", "source-closed"): (
+        "The source was closed with audio of the speech inside.",
+        "Wait for the playout before the source is closed.",
+    ),
+}
+"""Cause and remedy by what took the most; what is not here is taken by a clear or a pause."""
+
+_NOT_SENT = (
+    "The sink or the source still held it when the speech was said to be over.",
+    "See what reports the speech as finished before its audio is sent; see finish-before-sent.",
+)
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
@@ -50,9 +94,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         )
         rest = swallowed - sum(part.samples for part in parts)
         if rest > 0:
-            kept = "still inside when the speech was over"
-            parts = (*parts, Part(kept, rest, rate))
+            parts = (*parts, Part(_KEPT, rest, rate))
         taken = max(parts, key=lambda part: part.samples).cause
+        why = _why(segment.losses, rest)
         first = f" from {ns_text(case.place_ns(row, holes[0][0]), 0)} of it on" if holes else ""
         what = "was resumed" if segment.speech_id in resumed else "nobody interrupted"
         yield Found(
@@ -78,7 +122,21 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                     for start, stop in holes
                 ]
             },
+            cause=why[0],
+            remedy=why[1],
         )
+
+
+def _why(losses: Sequence[Loss], kept: int) -> tuple[str, str]:
+    """Cause and remedy, by what took the most."""
+    taken: dict[tuple[str, str], int] = {}
+    for loss in losses:
+        key = (loss.what, loss.cause)
+        taken[key] = taken.get(key, 0) + loss.samples
+    most = max(taken, key=lambda key: taken[key], default=None)
+    if most is None or kept > taken[most]:
+        return _NOT_SENT
+    return _WHY.get(most, _BY_PAUSE)
 
 
 def _over(case: Case, row: int) -> list[tuple[int, str]]:
@@ -110,14 +168,8 @@ RULE = Rule(
     name="swallowed-audio",
     severity="error",
     looks_for=plain(__doc__),
-    cause=(
-        "A pause makes the next frame at the gate clear the source's queue; what was in it is "
-        "gone when the speech is resumed."
-    ),
-    remedy=(
-        "Keep what the queue held and push it again on resume, or pause without a clear; see what "
-        "the room output does with its source when its gate is closed."
-    ),
+    cause=_BY_PAUSE[0],
+    remedy=_BY_PAUSE[1],
     needs=("captured", "pushed", "sent", "balance"),
     figure="audio that was never sent",
     unit="ms",

@@ -15,7 +15,7 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     judged: set[str] = set()
-    for barge_in in case.barge_ins:
+    for barge_in in case.counted:
         reply = _reply(case, barge_in)
         if reply is None or reply.name in judged or reply.committed_ns is not None:
             continue

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from reports.results.amounts import Amount, Estimate, Leak, Measured
 
 VerdictKind = Literal["overlap", "activity", "transcript", "programmatic"]
 
 
-Outcome = Literal["committed", "resumed", "finished", "ignored"]
+Outcome = Literal["committed", "resumed", "finished", "ignored", "closed", "hung-up", "handed-over"]
+"""What became of a barge-in. The last three are none: the session was closed, the caller left, or
+another agent took over."""
+
+NO_BARGE_IN: Final[frozenset[Outcome]] = frozenset({"closed", "hung-up", "handed-over"})
 
 
-LeakCause = Literal["not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed"]
+LeakCause = Literal[
+    "not-stopped", "queue-played-on", "clear-pending", "after-clear", "resumed", "not-known"
+]
 
 
 Unseen = Literal[
@@ -36,6 +42,7 @@ class Cause(Measured):
     ``not-stopped``: no pause and no clear had come yet. ``queue-played-on``: the gate was closed,
     the source's queue was not cleared. ``clear-pending``: the sink was cleared, the source not yet.
     ``after-clear``: sent although the source had been cleared. ``resumed``: sent after a resume.
+    ``not-known``: several sinks were there, and the marks do not say which of them they are of.
     The samples of all causes of a barge-in add up to its leak at *sent*.
     """
 
@@ -75,7 +82,8 @@ class BargeIn:
     """One attempt to interrupt one speech, and what it let through."""
 
     segment: int | None
-    """Segment under way; ``None``: nothing had been captured of the speech yet."""
+    """Segment under way, else the first that came later; ``None``: nothing was ever captured of the
+    speech."""
     speech_id: str | None
     """``None``: code feeds the sink itself."""
     partial: bool
@@ -140,3 +148,14 @@ class BargeIn:
     estimated: Mapping[str, Estimate | None] | None = None
     """What ``leaked`` would be, by boundary, where a sink that can't be followed lets only the time
     tell; no finding rests on it. ``None``: it is known to the sample, or not even this is."""
+
+    @property
+    def counts(self) -> bool:
+        """Whether a caller or code interrupted something: not where the session was closed, the
+        caller left or another agent took over."""
+        return self.outcome not in NO_BARGE_IN
+
+    @property
+    def has_audio(self) -> bool:
+        """Whether there was anything to leak. Where there was not, its 0 says nothing."""
+        return self.segment is not None

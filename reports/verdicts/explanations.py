@@ -5,7 +5,7 @@ With a realtime model also how the generation of an interrupted speech was stopp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reports.results import BargeIn, GenerationStop, Leak, Measured, Realtime, Segment
@@ -38,6 +38,14 @@ _WHY = {
     "clear-pending": "{} between the clear of the sink and the clear of the source",
     "after-clear": "{} although the source had been cleared",
     "resumed": "{} after the gate had been opened again",
+    "not-known": "{} of which it can't be told whether their sink had been stopped",
+}
+
+
+_ENDED = {
+    "closed": "The session was closed at {}, and that stopped the speech",
+    "hung-up": "The caller had left, and at {} that stopped the speech",
+    "handed-over": "Another agent took over, and at {} that stopped the speech",
 }
 
 
@@ -55,8 +63,14 @@ def measured(audio: Measured) -> str:
     return f"{audio.ms:.1f} ms ({audio.samples} samples)"
 
 
-def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
-    """One paragraph, plain text, without figures that the trace does not hold."""
+def explain(barge_in: BargeIn, options: Mapping[str, Any], segments: Sequence[Segment] = ()) -> str:
+    """One paragraph, plain text, without figures that the trace does not hold.
+
+    Args:
+        barge_in: what is explained.
+        options: of the session.
+        segments: of the whole trace.
+    """
     if barge_in.outcome == "ignored":
         over = (barge_in.over_caller or {}).get("sent")
         return (
@@ -65,7 +79,10 @@ def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
         )
     if barge_in.verdict_ns is None:
         return _without_verdict(barge_in)
-    sentences = [_decision(barge_in)]
+    if barge_in.outcome in _ENDED:
+        told = _ENDED[barge_in.outcome].format(ns_text(barge_in.verdict_ns))
+        return f"{told}. Nobody interrupted it: that is no barge-in."
+    sentences = [_decision(barge_in, segments)]
     sent = (barge_in.leaked or {}).get("sent")
     if barge_in.outcome == "resumed":
         sentences += _resumed(barge_in, sent, options)
@@ -98,7 +115,7 @@ def _unseen(barge_in: BargeIn) -> str:
     return _UNSEEN[barge_in.unseen or "unread"]
 
 
-def _decision(barge_in: BargeIn) -> str:
+def _decision(barge_in: BargeIn, segments: Sequence[Segment]) -> str:
     decided = _DECIDED[barge_in.verdict_kind or "programmatic"]
     text = f"The verdict was {decided} at {ns_text(barge_in.verdict_ns or 0)}"
     if barge_in.verdict_kind == "activity" and barge_in.pause_ns is not None:
@@ -107,9 +124,15 @@ def _decision(barge_in: BargeIn) -> str:
         text += f", {ns_text(barge_in.verdict_ns - barge_in.onset_ns)} after the caller's onset"
     if barge_in.partial:
         text += "; the speech was under way when the probe came"
-    elif barge_in.segment is None:
+    elif _captured_later(barge_in, segments):
         text += ", when nothing of the speech had been captured yet"
     return text + "."
+
+
+def _captured_later(barge_in: BargeIn, segments: Sequence[Segment]) -> bool:
+    """Whether nothing of the speech had been captured at the verdict."""
+    started = [s.started_ns for s in segments if s.speech_id == barge_in.speech_id]
+    return all(at_ns > (barge_in.verdict_ns or 0) for at_ns in started)
 
 
 def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -> list[str]:
