@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from reports.account.boundary import LEAKING
 from reports.results import Analysis, BargeIn, Length
 from reports.units import one_rate
 
@@ -33,6 +34,7 @@ class Summary:
     incomplete_traces: int
     unbalanced_traces: int
     barge_ins: int
+    """Those on a speech that had audio to stop."""
     outcomes: Mapping[str, int]
     """Barge-ins by outcome; ``undecided`` where the trace ended before."""
     leaked: Mapping[str, Spread | None]
@@ -46,6 +48,10 @@ class Summary:
     """``None``: not known in one of the traces."""
     findings: Mapping[str, int]
     """Findings by rule, most first."""
+    left_out: Mapping[str, int]
+    """What is in none of the figures: ``without audio``, attempts on a speech of which nothing was
+    ever captured, and by outcome what interrupted nobody (``closed``, ``hung-up``,
+    ``handed-over``). Empty: nothing."""
 
 
 def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
@@ -56,11 +62,16 @@ def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
 
 def summarize(analyses: Sequence[Analysis]) -> Summary:
     """Counts, and median, 95th percentile and worst of leaks and stop times. Exact."""
-    barge_ins = [b for analysis in analyses for b in analysis.barge_ins]
-    outcomes: dict[str, int] = {}
-    for barge_in in barge_ins:
+    barge_ins: list[BargeIn] = []
+    outcomes: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for barge_in in (b for analysis in analyses for b in analysis.barge_ins):
         name = barge_in.outcome or "undecided"
-        outcomes[name] = outcomes.get(name, 0) + 1
+        if barge_in.counts and barge_in.has_audio:
+            barge_ins.append(barge_in)
+            outcomes[name] += 1
+        else:
+            left_out["without audio" if barge_in.counts else name] += 1
     swallowed = _sum([a.totals.swallowed_samples for a in analyses])
     rates = {
         g.rate_hz
@@ -76,20 +87,20 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
         barge_ins=len(barge_ins),
         outcomes=dict(sorted(outcomes.items())),
         leaked={
-            boundary: _spread([leak_at(b, boundary) for b in barge_ins])
-            for boundary in ("pushed", "sent")
+            boundary: _spread([leak_at(b, boundary) for b in barge_ins]) for boundary in LEAKING
         },
         stop=_spread([b.stop_ns for b in barge_ins]),
         swallowed_samples=swallowed,
         swallowed=None if swallowed is None else Length(swallowed, one_rate(rates)),
         unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
         findings=dict(Counter(f.rule for a in analyses for f in a.findings).most_common()),
+        left_out=dict(sorted(left_out.items())),
     )
 
 
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
-    trace; those without a verdict come last."""
+    trace; those without a verdict come last, and behind them what is no barge-in."""
     errors = {
         id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
         for analysis in analyses
@@ -98,11 +109,12 @@ def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     return sorted(pairs, key=lambda pair: badness(pair[1], errors[id(pair[0])]))
 
 
-def badness(barge_in: BargeIn, errors: int) -> tuple[float, float, float]:
+def badness(barge_in: BargeIn, errors: int) -> tuple[bool, float, float, float]:
     """What `worst_first` sorts by, the least first; ``errors``: findings of them in its trace."""
     leak = leak_at(barge_in, "sent")
     over = (barge_in.over_caller or {}).get("sent")
     return (
+        not barge_in.counts,
         math.inf if leak is None else -leak,
         -errors,
         0.0 if over is None or over.ns is None else -over.ns,

@@ -7,8 +7,8 @@ its streams, so that a call with the probe can be compared with one without.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from dataclasses import fields
+from collections.abc import AsyncIterator, Callable
+from dataclasses import asdict, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +16,7 @@ from livekit import rtc
 from livekit.agents import llm
 from livekit.agents.utils import aio
 
-from tests.session_harness import RATE, frame
+from tests.session_harness import RATE, Recorder, frame
 
 ABILITIES = {
     "message_truncation": True,
@@ -237,3 +237,34 @@ class Session(llm.RealtimeSession[Any]):
 
 
 __all__ = ["RATE", "Message", "Model", "Response", "Session"]
+
+
+def told(recorder: Recorder, *names: str) -> list[dict[str, Any]]:
+    """Events of those names in the order of their times, without the times."""
+    events = [record for record in recorder.records if not isinstance(record, list)]
+    rows = []
+    for event in sorted(events, key=lambda event: event.at_ns):
+        if event.NAME in names:
+            row = {"event": event.NAME, **asdict(event)}
+            rows.append({key: value for key, value in row.items() if not key.endswith("_ns")})
+    return rows
+
+
+ALL = (
+    "response_created", "response_ended", "message_created", "message_pulled", "message_opened",
+    "message_audio", "generation_counted", "cancel_sent", "truncate_sent", "context_sent",
+    "context_seen", "realtime", "realtime_untapped", "speech_committed", "speech_done",
+)  # fmt: skip
+
+
+class Broken(Exception):  # noqa: N818 - a name to be seen, not a kind of error
+    """Something of the user's own went wrong."""
+
+
+def failure(call: Callable[[], Any]) -> str:
+    """Name of what the call raises."""
+    try:
+        call()
+    except Exception as error:
+        return type(error).__name__
+    return ""

@@ -265,6 +265,12 @@ def shapes(*, bad: str | None) -> HandCall:
     return call.finished(212, 200).done(213)
 
 
+def relabelled(rate_hz: int) -> HandCall:
+    """A reply of 200 ms by the source's rate, captured at another."""
+    call = HandCall().created(0).capture(1, 200, rate_hz=rate_hz).push(2, 200).mark(3, "flush")
+    return call.send(10, 200).finished(212, 200).done(213)
+
+
 def rate_change() -> HandCall:
     call = HandCall().created(0).capture(1, 100).push(2, 100)
     call.capture(3, 100, rate_hz=48_000, end="raised").drop(100).mark(6, "flush").send(10, 100)
@@ -347,7 +353,11 @@ PROOFS: dict[str, list[Proof]] = {
     ],
     "gap-in-speech": [
         Proof(lambda: gap("starved"), lambda: gap(None), figure=700, says="starved"),
-        Proof(lambda: gap("sink"), lambda: gap(None), figure=700, says="blocked in the sink"),
+        Proof(lambda: gap("sink"), lambda: gap(None), figure=700, says="held in the sink"),
+        Proof(
+            lambda: gap("sink").stalled(215, 690), lambda: gap(None), figure=700,
+            says="loop stalled", beside=("loop-blocked",),
+        ),
         Proof(lambda: gap("source"), lambda: gap(None), figure=700, says="blocked in the source"),
     ],
     "position-off": [
@@ -438,6 +448,18 @@ PROOFS: dict[str, list[Proof]] = {
     ],
     "capture-stalled": [
         Proof(lambda: long_capture(1900), lambda: long_capture(300), samples=480, figure=1900)
+    ],
+    "relabelled-rate": [
+        Proof(
+            lambda: relabelled(22_050), lambda: relabelled(24_000),
+            samples=4800, figure=8.8,
+            says="captured at 22050 Hz was pushed as 24000 Hz and not resampled: 217.7 ms (4800 "
+            "samples) were played in 200.0 ms, 8.8 % too fast.",
+        ),
+        Proof(
+            lambda: relabelled(48_000), lambda: relabelled(24_000),
+            samples=4800, figure=50, says="50.0 % too slow",
+        ),
     ],
     "bad-geometry": [
         Proof(

@@ -4,41 +4,27 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
 from pathlib import Path
 
 import pytest
 
-from probe import bound
 from probe.faults import Faults
 from probe.recorder import CAPACITY, Recorder
 from probe.taps.calls import Call
 from probe.trace.events import (
-    AudioSkipped,
-    CaptureEnded,
     Event,
     Faulted,
     FrameCaptured,
     FramePushed,
-    PlaybackReported,
-    PushEnded,
-    PushMatched,
     RunSent,
-    SilenceInserted,
-    SinkMarked,
-    SizeBounded,
-    SumsKept,
 )
-from probe.trace.reader import Trace, read_trace
-from tests.recording import PassOn, bookmark, child, faults, frame, header, names, wait_for
+from probe.trace.reader import read_trace
+from tests.recording import PassOn, bookmark, faults, frame, header, names, wait_for
 
 
 @pytest.fixture
@@ -415,219 +401,3 @@ def test_every_loss_is_counted_once(path: Path) -> None:
     recorder.close()
 
     assert recorder.faults == faults(read_trace(path)) == {"events_lost": 150}
-
-
-# The bound
-
-
-def bounded(path: Path, events: Iterable[Event], max_mb: float = 0.001) -> Trace:
-    recorder = Recorder(path, header(), PassOn(), max_mb=max_mb)
-    for event in events:
-        recorder.put(event)
-    recorder.close()
-    return read_trace(recorder.path)
-
-
-def test_bounded_file_keeps_marks_session_events_and_sums(path: Path) -> None:
-    at_ns = time.monotonic_ns()
-    filling = [bookmark(number) for number in range(30)]
-    trace = bounded(
-        path,
-        [
-            frame(1),
-            *filling,
-            frame(2),
-            frame(3, 100),
-            CaptureEnded(at_ns, 2, "returned"),
-            FramePushed(at_ns, 1, 1, 0, 50, 8000, 1, end="returned"),
-            FramePushed(at_ns, 2, 1, 50, 60, 8000, 1),
-            FramePushed(at_ns, 3, 1, 110, 70, 8000, 1),
-            FramePushed(at_ns, 4, 1, 180, 80, 8000, 1, accepted=False, end="raised"),
-            FramePushed(at_ns, 5, 1, 180, 90, 8000, 1),
-            PushEnded(at_ns, 2, "returned"),
-            PushEnded(at_ns, 3, "raised", accepted=False),
-            PushMatched(at_ns, 1, [(0, 50)]),
-            RunSent(at_ns, at_ns, 1, 0, 30),
-            SilenceInserted(at_ns, at_ns, 1, 40),
-            PlaybackReported(at_ns, "progressed"),
-            PlaybackReported(at_ns, "finished"),
-            SinkMarked(at_ns, "clear"),
-            bookmark("after"),
-        ],
-    )
-
-    assert trace.complete
-    assert len(trace.captured) == 1
-    assert len(trace.pushed) == len(trace.sent) == len(trace.inserted) == 0
-    kinds = [type(event) for event in trace.events]
-    assert kinds.count(SizeBounded) == kinds.count(SinkMarked) == 1
-    assert kinds.count(PlaybackReported) == 1
-    assert "after" in names(trace)
-    (sums,) = [event for event in trace.events if isinstance(event, SumsKept)]
-    assert sums.captured_frames == 2
-    assert sums.captured_samples == 580
-    assert (sums.pushed_frames, sums.pushed_samples) == (3, 50 + 60 + 90)
-    assert (sums.sent_samples, sums.inserted_samples) == (30, 40)
-
-
-def test_calls_written_before_the_bound_still_get_their_end(path: Path) -> None:
-    first = frame(1)
-    at_ns = time.monotonic_ns()
-    trace = bounded(
-        path,
-        [
-            first,
-            FramePushed(at_ns, 1, 1, 0, 480, 24000, 1),
-            *[bookmark(number) for number in range(30)],
-            CaptureEnded(at_ns, 1, "cancelled"),
-            PushEnded(at_ns, 1, "returned"),
-            PushMatched(at_ns, 1, [(0, 480)]),
-        ],
-    )
-
-    assert trace.complete
-    assert trace.captured.end.tolist() == [1]
-    assert trace.pushed.end.tolist() == [0]
-    assert trace.pushed.matched.tolist() == [True]
-
-
-def test_what_a_sink_skipped_is_not_told_of_frames_that_are_only_counted(path: Path) -> None:
-    skipped = [AudioSkipped(time.monotonic_ns(), 0, 480) for _ in range(3)]
-    trace = bounded(path, [*[bookmark(number) for number in range(30)], *skipped])
-
-    assert not [event for event in trace.events if isinstance(event, AudioSkipped)]
-    assert trace.complete
-
-
-def test_bound_without_end_is_none(path: Path) -> None:
-    trace = bounded(path, [frame(number) for number in range(1, 100)], max_mb=float("inf"))
-
-    assert trace.complete
-    assert len(trace.captured) == 99
-
-
-def test_bounded_file_stays_near_its_bound(path: Path) -> None:
-    # Made one by one: stamped all at once, the last would be told long after their time.
-    frames = (frame(number) for number in range(1, 20_001))
-    bookmarks = (bookmark(number) for number in range(20_000))
-    trace = bounded(path, chain[Event](frames, bookmarks), max_mb=0.1)
-
-    assert path.stat().st_size < 100_000 * 1.25 + 70_000
-    assert faults(trace)["events_lost"] > 10_000
-    assert trace.complete
-
-
-def test_sums_are_written_while_the_call_goes_on(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bound, "SUMS_NS", 1)
-    recorder = Recorder(path, header(), PassOn(), max_mb=0.000001)
-    recorder.start()
-    recorder.put(frame(1))
-    wait_for(
-        lambda: (
-            path.stat().st_size
-            and any(isinstance(event, SumsKept) for event in read_trace(path).events)
-        )
-    )
-    recorder.close()
-
-    assert read_trace(path).complete
-
-
-# Processes that end
-
-
-def test_killed_process_loses_no_more_than_a_quarter_of_a_second(path: Path) -> None:
-    script = """
-        recorder = Recorder(Path(sys.argv[1]), header(), PassOn())
-        recorder.start()
-        for number in range(1, 10**6):
-            event = bookmark(number)
-            recorder.put(event)
-            os.write(1, b"%d %d\\n" % (number, event.at_ns))
-            time.sleep(0.001)
-    """
-    # A machine under load may hold up the child itself; what counts is that it can be kept.
-    losses = []
-    for _ in range(3):
-        process = child(script, path)
-        assert process.stdout is not None
-        put: dict[str, int] = {}
-        for line in process.stdout:
-            name, at_ns = line.split()
-            put[name] = int(at_ns)
-            if len(put) == 500:
-                process.send_signal(signal.SIGKILL)
-        process.communicate()
-
-        trace = read_trace(path)
-        assert [problem.kind for problem in trace.problems] == ["cut"]
-        kept = names(trace)
-        assert kept == list(put)[: len(kept)]
-        losses.append(list(put.values())[-1] - put[kept[-1]])
-        path.unlink()
-        if losses[-1] <= 250_000_000:
-            break
-    assert min(losses) <= 250_000_000
-
-
-def test_process_that_exits_without_closing_closes_at_exit(path: Path) -> None:
-    process = child(
-        """
-        recorder = Recorder(Path(sys.argv[1]), header(), PassOn())
-        recorder.start()
-        recorder.put(bookmark("last words"))
-        """,
-        path,
-    )
-    process.communicate()
-
-    trace = read_trace(path)
-    assert process.returncode == 0
-    assert trace.complete
-    assert names(trace) == ["last words"]
-    assert trace.trailer is not None
-    assert trace.trailer.reason == "exit"
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_forked_child_leaves_the_parents_trace_alone(path: Path) -> None:
-    process = child(
-        """
-        recorder = Recorder(Path(sys.argv[1]), header(), PassOn())
-        recorder.start()
-        recorder.put(bookmark("before"))
-        time.sleep(0.2)
-        if os.fork() == 0:
-            recorder.put(bookmark("child"))
-            recorder.fault("tap_raised", "child")
-            recorder.close("child")
-            sys.exit(0)
-        os.wait()
-        recorder.put(bookmark("after"))
-        recorder.close()
-        """,
-        path,
-    )
-    process.communicate()
-
-    trace = read_trace(path)
-    assert process.returncode == 0
-    assert trace.complete
-    assert names(trace) == ["before", "after"]
-    assert faults(trace) == {}
-
-
-def test_recorder_loads_nothing_but_the_standard_library_and_itself() -> None:
-    script = "import sys, probe.recorder; print(*sorted({n.split('.')[0] for n in sys.modules}))"
-    listed = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-    ).stdout.split()
-
-    assert "probe" in listed
-    assert not {"msgspec", "zstandard", "numpy", "livekit", "reports"} & set(listed)

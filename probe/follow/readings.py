@@ -14,11 +14,14 @@ from typing import Final, Literal
 from probe.follow.queue import Queue
 from probe.follow.store import VALUE_BYTES, SampleStore
 
-__all__ = ["Kind", "Label", "Path", "Readings"]
+__all__ = ["Kind", "Label", "Part", "Path", "Readings"]
 
 Kind = Literal["sent", "inserted", "unknown"]
 
-Label = tuple[tuple["tuple[Kind, int | None, int]", ...], bool, "int | None"]
+Part = tuple[Kind, "int | None", int]
+"""Kind, position and number of some values of a block."""
+
+Label = tuple[tuple[Part, ...], bool, "int | None"]
 """Parts of one block, whether their place is in doubt, and when it had left at the latest."""
 
 
@@ -28,6 +31,9 @@ class Path:
 
     position: int
     clears: int
+    low: int
+    """From where on the next block may come, wherever the source cuts up what is pushed: before
+    ``position`` where a clear may have left the rest of a frame."""
     cost_ns: int = 0
     emptied_ns: int = 0
     """When the last clear this reading has behind it was called."""
@@ -61,13 +67,13 @@ class Readings:
         self._slack = slack_ns
         self._quiet = quiet_ns
         self._zeros = bytes(block_values * VALUE_BYTES)
-        self.paths = [Path(store.end, 0)]
+        self.paths = [Path(store.end, 0, store.end)]
 
     def step(self, block: bytes, at_ns: int) -> bool:
         """Let every reading explain one more block; False: none can, and nothing has changed."""
         successors: dict[tuple[int, int], Path] = {}
         for path in self.paths:
-            for position, clears, cost, emptied_ns in self._continuations(path, at_ns):
+            for position, clears, low, cost, emptied_ns in self._continuations(path, at_ns):
                 for reached, price, label in self._options(
                     path, block, position, clears, emptied_ns, at_ns
                 ):
@@ -75,6 +81,7 @@ class Readings:
                     successor = Path(
                         reached,
                         clears,
+                        reached if speaks else low,
                         max(cost, price),
                         emptied_ns,
                         at_ns if speaks else path.spoke_ns,
@@ -105,20 +112,23 @@ class Readings:
             hasty = path.spoke_ns + self._quiet - at_ns if path.spoke_ns else 0
             yield position, max(late, hasty), ((("inserted", None, size),), False, None)
 
-    def _continuations(self, path: Path, at_ns: int) -> list[tuple[int, int, int, int]]:
-        """Where the next block may come from: position, clears behind it, cost, emptied when."""
+    def _continuations(self, path: Path, at_ns: int) -> list[tuple[int, int, int, int, int]]:
+        """Where the next block may come from: position, clears behind it, the lowest position it
+        may have, cost, emptied when."""
         pending = self._queue.pending(path.clears)
         if not pending:
-            return [(path.position, path.clears, path.cost_ns, path.emptied_ns)]
+            return [(path.position, path.clears, path.low, path.cost_ns, path.emptied_ns)]
         late = at_ns - pending[0].ended_ns
-        result = [(path.position, path.clears, max(path.cost_ns, late), path.emptied_ns)]
+        cost = max(path.cost_ns, late)
+        result = [(path.position, path.clears, path.low, cost, path.emptied_ns)]
         for index, clear in enumerate(pending):
             cost = max(path.cost_ns, clear.at_ns - at_ns)
             if index + 1 < len(pending):
                 cost = max(cost, at_ns - pending[index + 1].ended_ns)
             behind = path.clears + index + 1
+            low = self._queue.survivors_from(clear, path.low)
             result += [
-                (start, behind, cost, clear.at_ns)
+                (start, behind, min(low, start), cost, clear.at_ns)
                 for start in self._queue.survivors(clear, path.position)
             ]
         return result
@@ -148,19 +158,31 @@ class Readings:
         return best
 
     def found_from(self, at_ns: int) -> int:
-        """From where on a block may come that no reading explains: behind what the clears called
-        by then took for certain."""
+        """From where on a block may come that no reading explains: behind what the clears that were
+        certainly over by then took for certain."""
         return min(
             max(
                 (
-                    self._queue.survivors_from(clear, path.position)
+                    self._queue.survivors_from(clear, path.low)
                     for clear in self._queue.pending(path.clears)
-                    if clear.at_ns - self._slack <= at_ns
+                    if clear.ended_ns + self._slack <= at_ns
                 ),
-                default=path.position,
+                default=path.low,
             )
             for path in self.paths
         )
+
+    def behind(self, position: int, at_ns: int) -> int:
+        """How many clears the only reading has behind it where a block that left at ``at_ns`` is
+        found at a position: those begun by then that can have left it there."""
+        (path,) = self.paths
+        clears, low = path.clears, path.low
+        for clear in self._queue.pending(path.clears):
+            low = self._queue.survivors_from(clear, low)
+            if clear.at_ns - self._slack > at_ns or low > position:
+                break
+            clears += 1
+        return clears
 
     def agreed(self) -> int:
         """How many blocks from the front all readings explain alike."""

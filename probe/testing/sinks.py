@@ -35,6 +35,7 @@ __all__ = [
     "PlaysNothing",
     "PushesAfterClear",
     "RefusesAfterClear",
+    "RelabelsRate",
     "ReportsInterrupted",
     "ReportsUninterrupted",
     "StartsEarly",
@@ -90,6 +91,8 @@ class PushesAfterClear(ReferenceAudioOutput):
         self._pusher = asyncio.create_task(self._push_late(late))
 
     async def _push_late(self, frames: list[rtc.AudioFrame]) -> None:
+        # A frame that is under way at the clear is cleared when it is in, with what lies behind it.
+        await asyncio.sleep(0.02)
         for frame in frames:
             await self._audio_source.capture_frame(frame)
 
@@ -336,6 +339,20 @@ class BlocksCapture(ReferenceAudioOutput):
         if self._taken == self.NTH:
             await asyncio.sleep(self.BLOCK_S)
         await super().capture_frame(frame)
+
+
+class RelabelsRate(ReferenceAudioOutput):
+    """The sink writes its source's rate on frames of any rate: they are played at another pace."""
+
+    def __init__(self, rate_hz: int, channels: int) -> None:
+        super().__init__(rate_hz, channels)
+        self._sample_rate = None
+
+    async def capture_frame(self, frame: rtc.AudioFrame) -> None:
+        relabelled = rtc.AudioFrame(
+            frame.data, self._rate_hz, frame.num_channels, frame.samples_per_channel
+        )
+        await super().capture_frame(relabelled)
 
 
 class TakesAnyRate(ReferenceAudioOutput):

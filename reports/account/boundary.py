@@ -14,7 +14,9 @@ __all__ = [
     "CAPTURED",
     "FOREVER",
     "GAP_NS",
+    "LEAKING",
     "LONGEST_SILENCE_NS",
+    "NAMES",
     "OWNERLESS",
     "PUSHED",
     "RESOLUTION_NS",
@@ -93,3 +95,6 @@ SENT: Final = Boundary(
 )
 BOUNDARIES: Final = (CAPTURED, PUSHED, SENT)
 """In flow order."""
+NAMES: Final = tuple(boundary.name for boundary in BOUNDARIES)
+LEAKING: Final = tuple(boundary.name for boundary in BOUNDARIES if boundary.per_source)
+"""Names of those that a leak crosses: behind the sink, in samples that have a source."""

@@ -66,9 +66,16 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
     chosen = [
         _checked(analysis, number, barge_in, assertion.judge(analysis, barge_in))
         for number, barge_in in enumerate(analysis.barge_ins, 1)
-        if assertion.selector in (None, number, barge_in.verdict_kind, barge_in.outcome)
+        if _is_chosen(assertion.selector, number, barge_in)
     ]
     return chosen or [_no_such(analysis, assertion.selector)]
+
+
+def _is_chosen(selector: int | str | None, number: int, barge_in: BargeIn) -> bool:
+    """Whether an assertion is about it; what interrupted nobody has to be asked for."""
+    if selector is None:
+        return barge_in.counts
+    return selector in (number, barge_in.verdict_kind, barge_in.outcome)
 
 
 def _no_such(analysis: Analysis, selector: int | str | None) -> Check:

@@ -233,7 +233,7 @@ def judge_trace(event: str, analysis: Analysis, barge_in: BargeIn | None) -> Jud
         marks = [(mark, segment) for segment in analysis.segments for mark in segment.order]
         found = [(mark.at_ns, segment.index) for mark, segment in marks if mark.mark == event]
     else:
-        read = [(NAMES[event].read(analysis, one), one.segment) for one in analysis.barge_ins]
+        read = [(NAMES[event].read(analysis, one), one.segment) for one in analysis.counted]
         for reading, _ in read:
             if reading.unknown and analysis.trace.complete:
                 return _absent(reading)

@@ -267,7 +267,7 @@ _ALL: Final = (
     Name("partial", "flag", "the speech was under way when the probe came", lambda _, b: b.partial),
     _amount("swallowed", "lost though nobody interrupted it", _swallowed, per="trace"),
     _amount("unaccounted", "what does not add up, in samples", _unaccounted, per="trace"),
-    _counted("barge_ins", "barge-ins", lambda analysis: len(analysis.barge_ins)),
+    _counted("barge_ins", "barge-ins", lambda analysis: len(analysis.counted)),
     _counted("segments", "segments", lambda analysis: len(analysis.segments)),
     _counted("findings", "rules that fired", lambda analysis: len(analysis.findings)),
     _counted("faults", "kinds of fault of the probe", lambda analysis: len(analysis.faults)),

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field, replace
 from statistics import mean, median
 from typing import Any, Final, Literal
 
+from reports.account.boundary import LEAKING
 from reports.account.source import Source, ledger_of
 from reports.analysis import analyze
 from reports.compare import statistics
@@ -335,7 +336,7 @@ def _column(
         runs=tuple(_run(a) for a in sound),
         resolution_ms={
             boundary: _coarsest([time_ms(a.trace.resolution_ns.get(boundary)) for a in sound])
-            for boundary in ("pushed", "sent")
+            for boundary in LEAKING
         },
     )
 

@@ -121,7 +121,7 @@ def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
         return f"{analysis.unaccounted_samples} samples unaccounted for" + "".join(
             f": {text}" for text in first
         )
-    if barge_in and not analysis.barge_ins:
+    if barge_in and not analysis.counted:
         return "it never came to a barge-in"
     for number, one in enumerate(analysis.barge_ins, 1):
         parts, whole = _parts(one), _leaked_samples(one)
@@ -132,7 +132,7 @@ def why_set_apart(analysis: Analysis, *, barge_in: bool = False) -> str | None:
 
 def leaked_ms(analysis: Analysis) -> float | None:
     """Sent after the verdict, all barge-ins together; ``None``: no verdict, or not known."""
-    judged = [b for b in analysis.barge_ins if b.verdict_ns is not None]
+    judged = [b for b in analysis.counted if b.verdict_ns is not None]
     amounts = [_leaked_samples(b) for b in judged]
     known = [samples for samples in amounts if samples is not None]
     if not judged or len(known) != len(amounts):
@@ -142,12 +142,12 @@ def leaked_ms(analysis: Analysis) -> float | None:
 
 def outcome_of(analysis: Analysis) -> str:
     """What became of the barge-ins of a run, in their order."""
-    outcomes = [b.outcome or "undecided" for b in analysis.barge_ins]
+    outcomes = [b.outcome or "undecided" for b in analysis.counted]
     return ", ".join(outcomes) or "no barge-in"
 
 
 def _kind_of(analysis: Analysis) -> str:
-    kinds = [b.verdict_kind for b in analysis.barge_ins if b.verdict_kind is not None]
+    kinds = [b.verdict_kind for b in analysis.counted if b.verdict_kind is not None]
     return ", ".join(kinds) or "no verdict"
 
 

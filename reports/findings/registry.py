@@ -27,6 +27,7 @@ from reports.findings import (
     never_cleared,
     old_audio_in_new_segment,
     position_off,
+    relabelled_rate,
     reply_over_caller,
     resume_before_clear,
     resume_burst,
@@ -53,7 +54,6 @@ from reports.results import (
     Severity,
     Stall,
 )
-from reports.verdicts.explanations import unjoined_text
 
 __all__ = ["RULES", "SEVERITIES", "judge"]
 
@@ -91,6 +91,7 @@ RULES: Final[Mapping[str, Rule]] = {
         stale_verdict,
         capture_stalled,
         bad_geometry,
+        relabelled_rate,
         # what the provider of a realtime model believes, and what it goes on making
         ghost_message,
         lost_message,
@@ -129,12 +130,12 @@ def judge(
             not_judged.append(NotJudged(rule.name, reason))
             continue
         found: list[Found] = []
-        unjoined = _unjoined(case, rule)
-        reasons: dict[str, None] = dict.fromkeys(unjoined.values())
+        unsure = _unsure(case, rule)
+        reasons: dict[str, None] = dict.fromkeys(unsure.values())
         for each in rule.judge(case, limits_of(rule, settings)):
             if isinstance(each, Unjudged):
                 reasons[each.reason] = None
-            elif each.segment not in unjoined:
+            elif not unsure.keys() & {each.segment, *each.beside}:
                 found.append(each)
         if reasons:
             not_judged.append(NotJudged(rule.name, "; ".join(reasons)))
@@ -158,22 +159,21 @@ def _lacks(case: Case, rule: Rule) -> str | None:
             if case.gaps is not None:
                 return case.gaps
         elif need == "session":
-            if not case.has_session:
+            if not case.session.seen:
                 return "the trace shows no events of a session"
         elif need in case.missing:
             return f"{need}: {case.missing[need]}"
     return None
 
 
-def _unjoined(case: Case, rule: Rule) -> dict[int | None, str]:
+def _unsure(case: Case, rule: Rule) -> dict[int, str]:
     """Segments of which a rule that looks behind the sink can't judge, by number, and why."""
-    if not {"pushed", "sent"} & set(rule.needs):
-        return {}
-    return {
-        segment.index: f"segment {segment.index}: {why}"
-        for segment in case.segments
-        if (why := unjoined_text(segment)) is not None
-    }
+    unsure: dict[int, str] = {}
+    if "all sent" in rule.needs:
+        unsure |= case.unseen
+    if {"pushed", "sent"} & set(rule.needs):
+        unsure |= case.unjoined
+    return unsure
 
 
 def _finding(case: Case, rule: Rule, found: Found) -> Finding:
@@ -191,7 +191,8 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
             ranges=found.ranges,
             moments=_moments(found.moments),
             stalls=tuple(
-                Stall(begin, end - begin) for begin, end in case.stalled(found.moments, SLACK_NS)
+                Stall(begin, end - begin)
+                for begin, end in case.session.stalls_around(found.moments, SLACK_NS)
             ),
             facts=found.facts,
         ),
@@ -201,7 +202,7 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
 def _moments(moments: Sequence[tuple[int, str]]) -> tuple[Moment, ...]:
     """In their order; a mark that is repeated is one moment with a count."""
     in_order: list[tuple[int, str, int]] = []
-    for at, text in sorted(set(moments), key=lambda moment: moment[0]):
+    for at, text in sorted(dict.fromkeys(moments), key=lambda moment: moment[0]):
         if in_order and in_order[-1][1] == text:
             first, _, times = in_order[-1]
             in_order[-1] = (first, text, times + 1)

@@ -30,6 +30,7 @@ from reports.results.analysis import (
     Analysis,
 )
 from reports.results.barge_ins import (
+    NO_BARGE_IN,
     BargeIn,
     Cause,
     LeakCause,
@@ -79,6 +80,7 @@ from reports.results.trace import (
 )
 
 __all__ = [
+    "NO_BARGE_IN",
     "SCHEMA",
     "Amount",
     "Analysis",

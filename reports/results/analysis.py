@@ -49,3 +49,8 @@ class Analysis:
     """Rules that could not be judged, and why."""
     thresholds: tuple[InForce, ...]
     """Every threshold the rules were applied with."""
+
+    @property
+    def counted(self) -> tuple[BargeIn, ...]:
+        """Barge-ins that are such: what comparisons and assertions are made of."""
+        return tuple(barge_in for barge_in in self.barge_ins if barge_in.counts)

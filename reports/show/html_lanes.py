@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.trace.reader import NONE
+from reports.account.boundary import LEAKING, NAMES
 from reports.results import Analysis, Length, Segment
 from reports.show.view.barge_ins import BargeInView
 from reports.show.view.quantity import audio
@@ -124,9 +125,7 @@ def packed(analysis: Analysis, timeline: Timeline, worst: Sequence[BargeInView])
         "fates": FATES,
         "segments": [_segment(segment) for segment in analysis.segments],
         "blocks": {str(d.source): max(d.rate_hz // 100, 1) for d in timeline.depth},
-        "untapped": [
-            name for name in ("captured", "pushed", "sent") if name not in timeline.boundaries
-        ]
+        "untapped": [name for name in NAMES if name not in timeline.boundaries]
         + ([] if timeline.depth else ["depth"]),
     }
     return {
@@ -298,7 +297,7 @@ def _verdicts(analysis: Analysis) -> Iterator[dict[str, Any]]:
 def _leaks(analysis: Analysis) -> Iterator[dict[str, Any]]:
     """Spans of what crossed after the verdict, as the analysis has them."""
     for found in analysis.barge_ins:
-        for boundary in ("pushed", "sent"):
+        for boundary in LEAKING:
             leak = (found.leaked or {}).get(boundary)
             if leak is None:
                 continue

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypeAlias
 
+from reports.account.boundary import LEAKING, NAMES
 from reports.results import Analysis, BargeIn, RealtimeMessage, Segment
 from reports.show import json
 
@@ -44,10 +45,9 @@ _FIELDS: Final[Mapping[Table, tuple[str, ...]]] = {
     "messages": _MESSAGE,
 }
 _ABOUT: Final = ("trace", "livekit_agents", "scenario", "trace_balanced")
-_AMOUNTS: Final = ("captured", "pushed", "sent", "remaining")
+_AMOUNTS: Final = (*NAMES, "remaining")
 _SOUNDS: Final = ("generated", "read")
 _LEAKS: Final = ("leaked", "after_onset", "after_pause")
-_BOUNDARIES: Final = ("pushed", "sent")
 
 
 def rows(analyses: Sequence[Analysis], table: Table) -> list[dict[str, Cell]]:
@@ -92,7 +92,7 @@ def _flat(one: Mapping[str, Any], fields: Sequence[str]) -> dict[str, Cell]:
         elif not figures:
             flat[field] = value
         elif field in _LEAKS:
-            for boundary in _BOUNDARIES:
+            for boundary in LEAKING:
                 leak = (value or {}).get(boundary) or {}
                 flat |= {f"{field}.{boundary}.{f}": leak.get(f) for f in figures}
         else:
@@ -111,7 +111,7 @@ def columns(table: Table) -> list[str]:
     """The names of a table's columns, in their order."""
     names = [*_ABOUT]
     for field in _FIELDS[table]:
-        places = [f"{field}.{b}" for b in _BOUNDARIES] if field in _LEAKS else [field]
+        places = [f"{field}.{b}" for b in LEAKING] if field in _LEAKS else [field]
         figures = _figures(field)
         names += [f"{place}.{f}" for place in places for f in figures] if figures else places
     return names

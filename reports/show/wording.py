@@ -16,6 +16,7 @@ CAUSES: Final = {
     "clear-pending": "sink cleared, source not yet",
     "after-clear": "sent although the source had been cleared",
     "resumed": "the gate had been opened again",
+    "not-known": "the trace does not say which sink was paused or cleared",
 }
 """Why audio was sent after the verdict."""
 

@@ -11,6 +11,7 @@ objects. What a barge-in leaked is no lane: it is in the `Analysis`, in spans of
 
 from __future__ import annotations
 
+from reports.account.boundary import NAMES
 from reports.account.source import Source, ledger_of
 from reports.timeline import audio, events
 from reports.timeline.lanes import FATES, Depth, Frames, Instant, Stretch, Timeline
@@ -28,7 +29,7 @@ def lay_out(source: Source) -> Timeline:
     trace, end = ledger.trace, ledger.trace.last_ns
     return Timeline(
         duration_ns=end,
-        boundaries=tuple(b for b in ("captured", "pushed", "sent") if b in ledger.tapped),
+        boundaries=tuple(b for b in NAMES if b in ledger.tapped),
         caller=tuple(s for s in events.states(trace, "user") if s.what == "speaking"),
         words=events.words(trace),
         agent=events.states(trace, "agent"),

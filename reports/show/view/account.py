@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from reports.results import Analysis, Control, Length, Loss, Segment
+from reports.results import Amount, Analysis, Control, Length, Loss, Segment
 from reports.show.view.quantity import ABOUT, Quantity, audio, time
 from reports.show.wording import LOSSES, count_text
 from reports.units import one_rate
@@ -157,14 +157,11 @@ def _samples(analysis: Analysis, column: Segment | None, field: str) -> int | No
     """One figure of a segment, or of the total; ``None``: not known."""
     if column is None:
         return _of_total(analysis, field if field.endswith("_samples") else f"{field}_samples")
-    if field in ("captured", "pushed", "sent"):
-        amount = getattr(column, field)
-        return None if amount is None else amount.samples
     if field == "inherited_samples" and column.partial and not column.inherited_samples:
         # Some was inside, and how much of it was this segment's can't be told.
         return None if analysis.totals.inherited_samples else 0
-    figure: int | None = getattr(column, field)
-    return figure
+    figure: Amount | int | None = getattr(column, field)
+    return figure.samples if isinstance(figure, Amount) else figure
 
 
 def _of_total(analysis: Analysis, field: str) -> int | None:

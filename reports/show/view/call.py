@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reports.account.boundary import NAMES
 from reports.results import Analysis, Length
 from reports.show.view import barge_ins, conversation, findings
 from reports.show.view.account import ControlView, control
@@ -93,7 +94,7 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
 
 def _call(analysis: Analysis, name: str) -> Call:
     trace = analysis.trace
-    missing = dict.fromkeys(("captured", "pushed", "sent"), "never tapped") | dict(trace.missing)
+    missing = dict.fromkeys(NAMES, "never tapped") | dict(trace.missing)
     return Call(
         analysis=analysis,
         name=name,
@@ -107,13 +108,13 @@ def _call(analysis: Analysis, name: str) -> Call:
         ),
         not_tapped=tuple(
             f"{boundary} ({missing[boundary]})"
-            for boundary in ("captured", "pushed", "sent")
+            for boundary in NAMES
             if boundary not in trace.boundaries
         ),
         not_shown=tuple(
             f"{signal} ({reason})"
             for signal, reason in trace.missing.items()
-            if signal not in ("captured", "pushed", "sent")
+            if signal not in NAMES
         ),
         stalls=_stalls(analysis),
         doubts=tuple(_doubts(analysis)),
