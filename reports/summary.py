@@ -92,7 +92,7 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
 
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
-    trace; those without a verdict come last."""
+    trace; those without a verdict come later, and what is none comes last."""
     errors = {
         id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
         for analysis in analyses
@@ -101,11 +101,12 @@ def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     return sorted(pairs, key=lambda pair: badness(pair[1], errors[id(pair[0])]))
 
 
-def badness(barge_in: BargeIn, errors: int) -> tuple[float, float, float]:
+def badness(barge_in: BargeIn, errors: int) -> tuple[bool, float, float, float]:
     """What `worst_first` sorts by, the least first; ``errors``: findings of them in its trace."""
     leak = leak_at(barge_in, "sent")
     over = (barge_in.over_caller or {}).get("sent")
     return (
+        not barge_in.counts,
         math.inf if leak is None else -leak,
         -errors,
         0.0 if over is None or over.ns is None else -over.ns,
