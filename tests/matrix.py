@@ -12,9 +12,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from probe.cli.files import columns
 from probe.cli.matrix import Made, Runner
-from probe.cli.sweep_tables import render, tabulate
+from probe.cli.sweep_table import as_json, tabulate
+from probe.cli.sweep_text import as_markdown, as_terminal
 from probe.scenarios.catalogue import CATALOGUE
 from probe.sweep import Build, calls, plan
 from tests.releases import RELEASES, python_with
@@ -55,7 +55,8 @@ def main() -> None:
             jobs=chosen.jobs,
             folder=str(folder),
         )
-    print(render(table, chosen.format, columns()), end="")
+    forms = {"json": as_json, "markdown": as_markdown, "terminal": as_terminal}
+    print(forms[chosen.format](table), end="")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from probe.follow import FlowMatcher, SampleStore, WireMatcher
@@ -115,6 +115,28 @@ def test_distinct_audio_is_found_again_however_the_sink_cuts_and_drops_it(
     chunk=st.integers(33, 120),
     seed=st.integers(0, 99),
 )
+@example(
+    actions=[
+        ("capture", NOISE, 1),
+        ("clear", 0),
+        ("capture", ZEROS, 33),
+        ("capture", NOISE, 1),
+        ("clear", 1),
+        ("capture", ZEROS, 33),
+        ("push", 1),
+        ("push", 1),
+    ],
+    chunk=33,
+    seed=0,
+)
+@example(
+    actions=[
+        ("capture", NOISE, 1), ("clear", 0), ("capture", ZEROS, 33), ("clear", 1),
+        ("capture", ZEROS, 1), ("clear", 1), ("capture", NOISE, 33), ("push", 2),
+    ],
+    chunk=33,
+    seed=0,
+)  # fmt: skip
 def test_what_was_captured_before_a_clear_is_told_from_what_was_captured_after_it(
     actions: list[Any], chunk: int, seed: int
 ) -> None:
@@ -291,6 +313,43 @@ def test_the_same_words_after_a_clear_are_those_captured_after_it() -> None:
     assert again.parts == [(4800, 1200)]
 
 
+def test_words_that_are_said_again_after_a_gate_dropped_them_are_those_entering_then() -> None:
+    flow = FlowMatcher()
+    words = noise(1, 480)
+    flow.capture(noise(2, 480))
+    assert len(flow.push(1, noise(2, 480), entering=True)) == 1
+    flow.capture(words)
+    flow.capture(words)
+    assert flow.push(2, words, entering=True) == []
+    flow.capture(noise(3, 480))
+    matches = flow.push(3, noise(3, 480), entering=True)
+    assert [match.parts for match in matches] == [[(960, 480)], [(1440, 480)]]
+
+
+def test_words_a_sink_held_back_are_not_those_that_enter_when_it_hands_them_on() -> None:
+    flow = FlowMatcher()
+    words = noise(1, 480)
+    for _ in range(3):
+        flow.capture(words)
+    assert flow.push(1, words, entering=True) == []
+    assert flow.push(2, words, entering=True) == []
+    flow.capture(noise(2, 480))
+    matches = flow.push(3, words, entering=True) + flow.push(4, noise(2, 480), entering=True)
+    assert [match.parts for match in matches] == [[(480 * k, 480)] for k in range(4)]
+
+
+def test_the_second_of_two_places_is_found_after_audio_of_the_sinks_own() -> None:
+    flow = FlowMatcher()
+    words = noise(1, 480)
+    flow.capture(noise(2, 480))
+    flow.push(1, noise(9, 480))
+    flow.capture(words + noise(3, 480))
+    flow.capture(words + noise(4, 480))
+    assert flow.push(2, words) == []
+    matches = flow.push(3, noise(4, 480))
+    assert [match.parts for match in matches] == [[(1440, 480)], [(1920, 480)]]
+
+
 def silence(values: int) -> bytes:
     return bytes(2 * values)
 
@@ -458,3 +517,37 @@ def test_what_a_store_finds_lies_where_it_says(data: bytes, start: int) -> None:
         assert found is not None
         assert found <= 10 + start
         assert store.matches(found, needle)
+
+
+def pushed_by_then(wire: WireMatcher, data: bytes) -> None:
+    wire.push(1, data, 0)
+    wire.push_ended(1, MS, returned=True)
+
+
+def test_what_left_before_a_clear_is_known_however_late_it_is_read() -> None:
+    wire = WireMatcher(BLOCK)
+    data = noise(1, 10 * BLOCK)
+    pushed_by_then(wire, data)
+    wire.clear(50 * MS)
+    left = data[: 2 * 4 * BLOCK]
+    # Read so late that the clear would have taken it long ago.
+    found = wire.blocks(0, bytes(2 * BLOCK) + left, 140 * MS) + wire.finish()
+    sent = [(part.position, part.values) for part in found if part.kind == "sent"]
+    assert sum(values for _, values in sent) == 4 * BLOCK
+    assert sent[0][0] == 0
+
+
+@pytest.mark.parametrize("inherited", [BLOCK - 2, BLOCK, 2 * BLOCK - 10])
+def test_what_a_source_held_before_it_was_read_ends_where_what_was_pushed_begins(
+    inherited: int,
+) -> None:
+    """Also where a rest of it stays in the source, and no block follows that would tell."""
+    wire = WireMatcher(BLOCK)
+    pushed_by_then(wire, noise(1, BLOCK - 1))
+    left = (inherited + BLOCK - 1) // BLOCK
+    whole = noise(2, inherited) + noise(1, BLOCK - 1)
+    found = wire.blocks(0, whole[: 2 * left * BLOCK] + bytes(2 * BLOCK), 10 * MS) + wire.finish()
+    told = [(part.kind, part.position, part.values) for part in found if part.kind != "inserted"]
+    assert sum(values for kind, _, values in told if kind == "unknown") == inherited
+    head = left * BLOCK - inherited
+    assert [part for part in told if part[0] == "sent"] == ([("sent", 0, head)] if head else [])

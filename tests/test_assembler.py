@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -204,6 +205,18 @@ def test_a_frame_that_may_be_refused_waits_for_its_end() -> None:
     assert starts[4] == 4800
 
 
+def test_a_refused_frame_would_have_begun_where_the_one_that_overtook_it_does() -> None:
+    trace = Trace()
+    trace.push(0, noise(1, 480))
+    refused = trace.push(1, noise(2, 480), end=None, rate_hz=16_000)
+    trace.push(2, noise(3, 480))
+    end(refused, 200, REFUSED)
+    trace.push(210, noise(4, 480))
+    trace.finish(500)
+    starts = {event.push: (event.accepted, event.start_sample) for event in trace.of(FramePushed)}
+    assert starts == {1: (True, 0), 2: (False, 480), 3: (True, 480), 4: (True, 960)}
+
+
 def test_a_push_that_raises_after_it_was_written_gives_its_positions_back() -> None:
     trace = Trace()
     late = trace.push(0, noise(1, 480), end=None)
@@ -325,6 +338,23 @@ def test_one_late_block_is_put_right_by_those_that_follow_it() -> None:
     (first, *rest) = trace.of(RunSent)
     assert first.at_ns == 10 * MS
     assert rest == [] or rest[0].start_sample == 5 * BLOCK
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_a_run_takes_its_time_however_late_the_first_of_it_was_read(grouped: bool) -> None:
+    trace = Trace(grouped=grouped)
+    step = 5 if grouped else 1
+    data = noise(1, 20 * BLOCK)
+    trace.push(0, data)
+    for index in range(0, 20, step):
+        left_ms = 10 * (index + step)
+        trace.blocks(max(left_ms, 130), data[2 * BLOCK * index : 2 * BLOCK * (index + step)])
+        trace.tick(max(left_ms, 130) + 1)
+    trace.finish(600)
+    runs = trace.of(RunSent)
+    assert sum(run.samples for run in runs) == 20 * BLOCK
+    assert all(run.until_ns - run.at_ns == run.samples // BLOCK * 10 * MS for run in runs)
+    assert runs[-1].until_ns == 210 * MS
 
 
 def test_a_gap_in_time_ends_a_run_where_nothing_is_put_out_in_it() -> None:

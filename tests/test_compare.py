@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from probe.trace.events import ControlStarted, RunSent
 from reports import Analysis
@@ -23,7 +26,7 @@ from reports.compare import (
 from reports.compare.gates import NewGate, parse
 from reports.compare.measures import MEASURES, order_of
 from reports.compare.runs import why_set_apart
-from reports.findings import Gate
+from reports.findings import RULES, Gate, SettingError
 from reports.show import compare_json, compare_markdown, compare_terminal
 from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call
@@ -279,6 +282,23 @@ def test_no_other_build_stands_in_for_one_that_a_gate_is_about(
     comparison = builds.compared(facts=[BuildFacts(gone, unavailable="no release fits")])
     (judged,) = held.judge(comparison)
     assert (judged.fails, judged.reason) == (False, f"{gone} has no run that counts")
+
+
+_PIECES = st.sampled_from(
+    [*RULES, "new", ":", "+", ">", "20", "1.5", "ms", "%", "samples", "worse", "error", "#"]
+)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.text(max_size=40), st.lists(_PIECES, max_size=6).map(" ".join)))
+def test_any_text_is_a_gate_or_an_error_of_one_line_with_the_column(text: str) -> None:
+    said = ""
+    try:
+        assert parse(text).text == text
+    except SettingError as error:
+        said = str(error)
+    assert not said or re.search(r" \(column \d+ of .*\)$", said)
+    assert len(said.splitlines()) < 2
 
 
 def test_a_figure_that_grew_by_just_as_much_did_not_grow_by_more(builds: Builds) -> None:

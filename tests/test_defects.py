@@ -174,6 +174,7 @@ EXPECTED: dict[str, Check] = {
     "swallowed-audio: a resume drops frames": took("discarded by a pause", 4 * FRAME),
     "sink-refuses: a cancelled future": exactly(480),
     "sink-refuses: another rate than the source's": says("how", "refused by the source"),
+    "relabelled-rate: 16 kHz played as 24 kHz": measures(50, 50),
     "swallowed-reply: muted after a clear": exactly(24_072),
     "speaking-but-silent: the sink holds audio back": measures(1000),
     "speaking-but-silent: the TTS stalls": measures(1000),

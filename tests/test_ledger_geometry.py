@@ -21,7 +21,7 @@ from probe.trace.events import (
 )
 from probe.trace.reader import read_trace
 from reports import Analysis, analyze
-from reports.account.boundary import PUSHED, SENT
+from reports.account.boundary import CAPTURED, PUSHED, SENT
 from reports.account.crossings import Audio
 from reports.account.estimates import Estimates
 from reports.account.ledger import balance
@@ -134,12 +134,17 @@ def test_what_was_in_the_sink_when_the_next_segment_began_is_the_error(tmp_path:
     call = Simulation()
     call.swap(rate_hz=48_000, ratio=2, follows=False)
     call.capture(1680, "s1", rate_hz=24_000)
-    call.capture(2400, "s2", rate_hz=24_000)
-    call.tick(20)
+    call.capture(3000, "s2", rate_hz=24_000)
+    call.capture(2400, "s3", rate_hz=24_000)
+    call.tick(30)
     audio = Audio(balance(read_trace(write(tmp_path / "call.jsonl", call.end()))))
     estimates = Estimates(audio)
     assert estimates.crossed(SENT, "s1", 0, 10**12) == Estimate(50 * MS, 20 * MS)
-    assert estimates.crossed(PUSHED, "s2", 0, 10**12) == Estimate(100 * MS, 20 * MS)
+    assert estimates.crossed(PUSHED, "s2", 0, 10**12) == Estimate(100 * MS, 45 * MS)
+    assert estimates.crossed(PUSHED, "s3", 0, 10**12) == Estimate(100 * MS, 45 * MS)
+    assert estimates.crossed(SENT, "s1", 10**12, 2 * 10**12) == Estimate(0, 20 * MS)
+    assert estimates.crossed(CAPTURED, "s1", 0, 10**12) is None
+    assert estimates.crossed(SENT, "nobody", 0, 10**12) is None
 
 
 def test_a_short_segment_pushed_under_the_next_ones_time_is_not_taken_for_dropped(

@@ -18,10 +18,7 @@ import pytest
 from probe.errors import ScenarioError
 from probe.scenarios import CATALOGUE, run_in_child
 from probe.sweep import Build
-from probe.trace.columns import NONE
 from probe.trace.events import EVENTS
-from probe.trace.reader import read_trace
-from reports import analyze
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -30,8 +27,6 @@ else:
 
 ROOT = Path(__file__).resolve().parents[1]
 NODE = ROOT / "probe" / "node"
-CALLS = 60
-"""Simulated calls. In every other one content can tell everything from everything."""
 
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
@@ -53,57 +48,6 @@ def node(script: str, *arguments: object) -> Any:
 
 def of(events: Iterable[Found], kind: str) -> list[Found]:
     return [event for event in events if event["event"] == kind]
-
-
-# --- Following audio -----------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Found]:
-    found: dict[str, Found] = node("node_model.mjs", tmp_path_factory.mktemp("calls"), 0, CALLS)
-    return found
-
-
-def sent_ranges(path: str) -> list[list[int]]:
-    """What left the source, in order, as ranges of pushed samples."""
-    sent = read_trace(path).sent
-    ranges: list[list[int]] = []
-    for start, samples in zip(sent.start_sample.tolist(), sent.samples.tolist(), strict=True):
-        if start == NONE:
-            continue  # what was inherited
-        if ranges and ranges[-1][1] == start:
-            ranges[-1][1] += samples
-        else:
-            ranges.append([start, start + samples])
-    return ranges
-
-
-@needs_node
-def test_random_calls_always_balance(simulated: dict[str, Found]) -> None:
-    for path in simulated:
-        analysis = analyze(path)
-        assert analysis.trace.complete, (path, analysis.trace.incomplete_because)
-        assert analysis.balanced is True, (path, analysis.unaccounted_samples)
-
-
-@needs_node
-def test_what_was_sent_is_found_sample_for_sample_where_content_tells(
-    simulated: dict[str, Found],
-) -> None:
-    told = {path: truth for path, truth in simulated.items() if truth["tellable"]}
-    assert len(told) == CALLS / 2
-    for path, truth in told.items():
-        assert sent_ranges(path) == truth["sent"], path
-        assert not read_trace(path).sent.ambiguous_samples.any(), path
-
-
-@needs_node
-def test_silence_and_repeats_are_sent_as_often_as_they_were_where_content_can_not_tell(
-    simulated: dict[str, Found],
-) -> None:
-    for path, truth in simulated.items():
-        sent = sum(stop - start for start, stop in sent_ranges(path))
-        assert sent == sum(stop - start for start, stop in truth["sent"]), path
 
 
 # --- On a session --------------------------------------------------------------------------------

@@ -21,7 +21,8 @@ from hypothesis import strategies as st
 import probe.cli.matrix
 from probe.cli.main import main
 from probe.cli.matrix import Made
-from probe.cli.sweep_tables import Table, as_json, as_markdown, as_terminal, tabulate
+from probe.cli.sweep_table import Table, as_json, tabulate
+from probe.cli.sweep_text import as_markdown, as_terminal
 from probe.errors import ScenarioError
 from probe.scenarios.axes import PACINGS
 from probe.scenarios.catalogue import CATALOGUE

@@ -11,24 +11,10 @@ from pathlib import Path
 
 import pytest
 
-import probe.trace
 from probe.trace.events import EVENTS, SCHEMA, Event
 from probe.trace.reader import read_trace
 from probe.trace.writer import MAX_LINE_BYTES, MAX_TEXT
-
-FORMAT = (Path(probe.trace.__file__).parent / "FORMAT.md").read_text(encoding="utf-8")
-
-
-def documented() -> dict[str, list[tuple[str, str, str]]]:
-    """Field, type and default of every event of the page, in its order."""
-    events: dict[str, list[tuple[str, str, str]]] = {}
-    sections = re.split(r"^### ", FORMAT, flags=re.MULTILINE)[1:]
-    for section in sections:
-        heading = re.match(r"`(\w+)`\n", section)
-        assert heading, section[:40]
-        rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| ([^|]+) \| .+ \|$", section, re.MULTILINE)
-        events[heading[1]] = rows
-    return events
+from tests.format_page import FORMAT, documented
 
 
 def type_name(hint: object) -> str:
@@ -59,7 +45,8 @@ def test_format_names_every_event_and_no_other() -> None:
 
 @pytest.mark.parametrize("name", EVENTS)
 def test_format_gives_every_field_its_type_and_default(name: str) -> None:
-    assert documented()[name] == declared(EVENTS[name])
+    rows = [(row.field, row.type, row.default) for row in documented()[name].rows]
+    assert rows == declared(EVENTS[name])
 
 
 def test_format_states_the_limits_the_code_has() -> None:

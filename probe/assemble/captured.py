@@ -38,6 +38,7 @@ class Captured:
         self._samples = 0
         self._captures: list[_Capture] = []
         self._marks: list[Call] = []
+        self._newest: Call | None = None
         self.map = PositionMap()
         """Positions of captured values to those of samples."""
 
@@ -46,6 +47,7 @@ class Captured:
         audio = read_frame(record[calls.CAPTURE_FRAME], self._fault)
         record[calls.CAPTURE_FRAME] = None
         self._frames += 1
+        self._newest = record
         self._captures.append(_Capture(record, self._frames, self._samples, audio))
         if audio.samples:
             self.map.add(self._flow.end, self._samples, audio.channels)
@@ -55,6 +57,13 @@ class Captured:
             self.map.forget_before(self._flow.needed_from)
         self._samples += audio.samples
         audio.data = b""
+
+    def is_entering(self, at_ns: int) -> bool:
+        """Whether the last frame's call was under way at a time."""
+        if self._newest is None:
+            return False
+        ended = self._newest[calls.ENDED]
+        return ended is None or rounded_ns(ended) >= at_ns
 
     def take_mark(self, record: Call) -> None:
         """The sink saw a pause, resume, clear or flush."""

@@ -25,6 +25,8 @@ class Push:
     push: int
     audio: Audio
     start: int = 0
+    overtaken_at: int | None = None
+    """Where the first later push begins that was known to be accepted before this one was."""
     value_start: int = 0
     """Position among the values pushed to its source."""
     admitted: bool = False
@@ -87,7 +89,8 @@ class Pushed:
             self._doubtful.append(push)
         else:
             self._admit(push)
-        self.assign(self._flow.push(push.push, audio.data))
+        entering = self._captured.is_entering(record[calls.AT])
+        self.assign(self._flow.push(push.push, audio.data, entering=entering))
         self._take_back(push)
         if push.admitted or push.refused:
             audio.data = b""
@@ -142,6 +145,9 @@ class Pushed:
         """The source takes the frame: give out its positions."""
         push.admitted = True
         push.start = self._samples
+        for earlier in self._doubtful:
+            if earlier.push < push.push and earlier.overtaken_at is None:
+                earlier.overtaken_at = push.start
         self._samples += push.audio.samples
         self._last_admitted = push
         push.value_start = self._wire(push.source).push(
@@ -150,7 +156,7 @@ class Pushed:
 
     def _refuse(self, push: Push) -> None:
         push.refused = True
-        push.start = self._samples
+        push.start = self._samples if push.overtaken_at is None else push.overtaken_at
 
     def _take_back(self, push: Push) -> None:
         """A refused frame may be handed over again: its captured samples are free once more."""

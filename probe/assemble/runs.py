@@ -32,6 +32,7 @@ class _Run:
     samples: int
     offset: int
     at_ns: int
+    block: int
     last_block: int
     last_ns: int
     ambiguous: int
@@ -68,7 +69,8 @@ class Runs:
                 step = min(block_samples - offset, samples)
                 doubt = min(ambiguous, step)
                 ambiguous -= doubt
-                one = _Run(stretch.kind, start, step, offset, grid.time_of(block), block, 0, doubt)
+                at_ns = grid.time_of(block)
+                one = _Run(stretch.kind, start, step, offset, at_ns, block, block, at_ns, doubt)
                 yield from self._extend(one)
                 if start is not None:
                     start += step
@@ -116,18 +118,20 @@ class Runs:
     def _extend(self, one: _Run) -> Iterator[Event]:
         """Add samples of one block to the run, or begin another."""
         run = self._run
-        one.last_ns = one.at_ns
         if run is not None:
             expected = None if run.start is None else run.start + run.samples
+            # Blocks leave no faster than the source ticks: when this one left bears on the first.
+            at_ns = min(run.at_ns, one.at_ns - (one.block - run.block) * BLOCK_NS)
             if (
                 run.kind == one.kind
                 and expected == one.start
-                and one.last_block - run.last_block <= 1
+                and one.block - run.last_block <= 1
                 and one.at_ns - run.last_ns <= GAP_NS
-                and one.at_ns + BLOCK_NS - run.at_ns <= run.longest_ns
+                and one.at_ns + BLOCK_NS - at_ns <= run.longest_ns
             ):
                 run.samples += one.samples
-                run.last_block = one.last_block
+                run.at_ns = at_ns
+                run.last_block = one.block
                 run.last_ns = one.at_ns
                 run.ambiguous += one.ambiguous
                 return

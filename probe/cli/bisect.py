@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, matrix, settings
+from probe.cli import matrix, options, settings
 from probe.cli.files import columns, put
 from probe.cli.run import find
 from probe.errors import BuildError, ProbeError, UsageError
@@ -58,15 +58,9 @@ _VERSION: Final = re.compile(r"^v?(\d+(\.\d+)*([.-]?[A-Za-z][\w.-]*)?)$")
     show_default=True,
     help="A build is run until so many runs give the same answer.",
 )
-@building.kept
-@building.cached
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["terminal", "json"]),
-    default="terminal",
-    show_default=True,
-)
+@options.kept
+@options.cached
+@options.formatted("terminal", "json")
 @settings.with_thresholds
 def bisect(
     good: str,

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, matrix, reading, settings
+from probe.cli import matrix, options, reading, settings
 from probe.cli.files import coloured, columns, put, traces_of
-from probe.cli.run import DEFAULT_DIRECTORY, find
+from probe.cli.run import find
 from probe.errors import UsageError
 from probe.scenarios.catalogue import CATALOGUE, DEFAULT
 from probe.scenarios.scenario import Scenario
@@ -49,24 +49,13 @@ class _Collected:
 
 @click.command("compare")
 @click.argument("builds", nargs=-1, required=True, metavar="BUILD|FOLDER…")
-@building.several_scenarios
+@options.several_scenarios
 @click.option(
     "--runs", type=click.IntRange(min=1), help=f"Runs of each call on each build. Default: {RUNS}."
 )
-@click.option(
-    "--out",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
-)
-@building.cached
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["terminal", "markdown", "html", "json"]),
-    default="terminal",
-    show_default=True,
-)
+@options.in_folder
+@options.cached
+@options.formatted("terminal", "markdown", "html", "json")
 @click.option(
     "--fail-on",
     "fail_on",
@@ -220,7 +209,7 @@ def _made(
         raise UsageError(f"expected two builds or more, found only {found[0].label}")
     there = [one for one in found if not isinstance(one, BuildFailed)]
     collected.runs = {one.label: [] for one in found}
-    collected.facts = [building.facts_of(one) for one in found]
+    collected.facts = [matrix.facts_of(one) for one in found]
     collected.failed = len(there) < len(found)
     if there:
         axes = {} if pacings is None else {"pacing": pacings}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from probe.cli import building, matrix, settings
+from probe.cli import matrix, options, settings
 from probe.cli.files import columns, put
 from probe.cli.run import find
 from probe.errors import BuildError, UsageError
@@ -37,7 +37,7 @@ _GIVEN_UP: Final = 2
 @click.option(
     "--all", "every", is_flag=True, help="Every release. Default: the newest of each minor version."
 )
-@building.several_scenarios
+@options.several_scenarios
 @click.option(
     "--runs",
     type=click.IntRange(min=1),
@@ -45,15 +45,9 @@ _GIVEN_UP: Final = 2
     show_default=True,
     help="Runs of each call on each release.",
 )
-@building.kept
-@building.cached
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["terminal", "json", "markdown"]),
-    default="terminal",
-    show_default=True,
-)
+@options.kept
+@options.cached
+@options.formatted("terminal", "json", "markdown")
 @settings.with_thresholds
 def history(
     since: str,
@@ -162,7 +156,7 @@ class _Walk:
             step(
                 release.version,
                 uploaded,
-                building.facts_of(build),
+                matrix.facts_of(build),
                 [one.result for one in made],
                 self.steps,
                 with_barge_in={c.scenario.name for c in self._cells if c.scenario.barges_in},

@@ -30,12 +30,13 @@ from probe.errors import TraceError, UsageError
 from probe.sweep import INSTALLED, Build, Call, Done, Journal, Plan, plan, run
 
 if TYPE_CHECKING:
+    from probe.builds import BuildFailed
     from probe.scenarios.scenario import Scenario
     from reports import Analysis
-    from reports.compare import RunResult
+    from reports.compare import BuildFacts, RunResult
     from reports.findings import Settings
 
-__all__ = ["Broken", "Made", "Runner", "fresh", "may_break_off", "planned", "told"]
+__all__ = ["Broken", "Made", "Runner", "facts_of", "fresh", "may_break_off", "planned", "told"]
 
 _INTERRUPTED: Final = 130
 
@@ -150,6 +151,16 @@ def _judged(done: Done, limits: Settings) -> Made:
         except TraceError as failure:
             error = str(failure)
     return Made(done.call, analysis, error, done.seconds)
+
+
+def facts_of(one: Build | BuildFailed) -> BuildFacts:
+    """What a report says of a build."""
+    from probe.builds import BuildFailed
+    from reports.compare import BuildFacts
+
+    if isinstance(one, BuildFailed):
+        return BuildFacts(one.label, unavailable=one.reason)
+    return BuildFacts(one.label, installed=one.installed, as_of=one.as_of, source=one.source)
 
 
 @dataclass(slots=True)

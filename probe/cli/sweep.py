@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import click
 
-from probe.cli import expectations, matrix, settings
+from probe.cli import expectations, matrix, options, settings
 from probe.cli.axes import NUMBERS, PACING_LIST, PLACE_LIST, REPLY_LIST, WHOLE_NUMBERS
 from probe.cli.files import columns, put
-from probe.cli.run import DEFAULT_DIRECTORY, find
+from probe.cli.run import find
 from probe.scenarios import releases
 from probe.scenarios.axes import Axes
 from probe.scenarios.catalogue import CATALOGUE
@@ -61,19 +61,8 @@ def _default_jobs() -> int:
     type=click.IntRange(min=1),
     help="Calls at a time. Default: half the processors, for a starved call measures the machine.",
 )
-@click.option(
-    "--out",
-    "directory",
-    type=click.Path(file_okay=False, path_type=Path),
-    help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
-)
-@click.option(
-    "--format",
-    "output_format",
-    type=click.Choice(["terminal", "json", "markdown"]),
-    default="terminal",
-    show_default=True,
-)
+@options.in_folder
+@options.formatted("terminal", "json", "markdown")
 @settings.judged_by
 def sweep(
     scenarios: Sequence[str],
@@ -109,7 +98,8 @@ def sweep(
     with matrix.may_break_off() as broken:
         runner.make_listed(calls(planned.cells, runs), made)
 
-    from probe.cli.sweep_tables import render, tabulate
+    from probe.cli.sweep_table import as_json, tabulate
+    from probe.cli.sweep_text import as_markdown, as_terminal
 
     table = tabulate(
         planned.cells,
@@ -120,7 +110,10 @@ def sweep(
         jobs=runner.jobs,
         folder=str(runner.folder),
     )
-    put(render(table, output_format, columns()))
+    if output_format == "terminal":
+        put(as_terminal(table, columns()))
+    else:
+        put(as_json(table) if output_format == "json" else as_markdown(table))
     if broken.code:
         return broken.code
     if table.failed:

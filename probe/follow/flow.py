@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable
 
 from probe.follow.jumps import Part, candidates, choose, place
+from probe.follow.matches import Decision, Match
 from probe.follow.placement import Placement
 from probe.follow.store import VALUE_BYTES, is_constant, trailing_run
 from probe.follow.upstream import TELLING_VALUES, Chunk, Held, Upstream
-from probe.trace.events import SinkHabit
 
 __all__ = ["FlowMatcher", "Match"]
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """Where the values of one chunk came from, in order."""
-
-    key: Hashable
-    parts: list[Part]
-    ambiguous_values: int
-    added_values: int = 0
-    """Of the parts never seen upstream: silence or a repeat that the sink put in."""
-    habit: SinkHabit | None = None
-    """What the sink does to the audio, where the parts rest on that."""
-    skipped: tuple[tuple[int, int], ...] = ()
-    """Silence upstream, ``(position, values)``, that was passed over in front of these parts."""
 
 
 class FlowMatcher:
@@ -85,8 +69,14 @@ class FlowMatcher:
         if not self._held and self._store.base <= position < self._start:
             self._start = position
 
-    def push(self, key: Hashable, data: bytes) -> list[Match]:
-        """Match the next chunk; return what is decided now, oldest first (this chunk or not)."""
+    def push(self, key: Hashable, data: bytes, *, entering: bool = False) -> list[Match]:
+        """Match the next chunk; return what is decided now, oldest first (this chunk or not).
+
+        Args:
+            key: given back with the match.
+            data: the chunk.
+            entering: whether the last captured frame was just entering the sink.
+        """
         if not data:
             return [Match(key, [], 0)]
         upstream, held = self._upstream, self._held
@@ -98,30 +88,39 @@ class FlowMatcher:
             upstream.fence = None
         constant = is_constant(data)
         self._flat = self._flat and constant and held.ends_with(data[:VALUE_BYTES])
-        held.add(Chunk(key, values, self._store.end), data)
+        frame = upstream.newest if entering else None
+        held.add(Chunk(key, values, self._store.end, frame), data)
         if self._floating:
             return self._resolve(last=False)
         exact = self._store.matches(self.expected, data)
-        if self._placement.habit is not None:
-            if constant or not exact:
+        habit = self._placement.habit
+        if habit is not None:
+            # What is scaled goes on scaled; what was changed may be anything, and as it was again.
+            if constant or not (exact or habit == "changed"):
                 return self._settle_in_pieces()
-            self._placement.habit = None
+            if exact:
+                self._placement.habit = None
         if exact:
-            # What the clear dropped, or the same captured again after it.
-            undecided = upstream.fence is not None and self._store.matches(
-                upstream.fence + held.fixed, data
-            )
+            undecided = self._fits_elsewhere(data, frame, constant=constant)
             held.fixed += values
-            # Silence up to the end of all that was captured can be nowhere else.
-            undecided = undecided or (constant and self.expected < self._store.end)
             if not undecided:
-                return self._settle([(self._start, held.fixed)])
+                return self._settle(Decision([(self._start, held.fixed)]))
             return [] if held.fixed < self._patience else self._settle_by_time()
         ahead = self._store.common_ahead(self.expected, data)
         held.fixed += ahead
         self._floating = True
         self._flat = is_constant(data[ahead * VALUE_BYTES :])
         return self._resolve(last=False)
+
+    def _fits_elsewhere(self, data: bytes, frame: int | None, *, constant: bool) -> bool:
+        """Whether a chunk that continues could as well be another stretch of what was captured."""
+        store, fence = self._store, self._upstream.fence
+        if fence is not None and store.matches(fence + self._held.fixed, data):
+            return True  # what the clear dropped, or the same captured again after it
+        if frame is not None and frame > self.expected and store.matches(frame, data):
+            return True  # what was captured earlier, or the same that is entering just now
+        # Silence up to the end of all that was captured can be nowhere else.
+        return constant and self.expected + len(data) // VALUE_BYTES < store.end
 
     def finish(self) -> list[Match]:
         """Decide what is held by flow order and time: nothing more will come that could tell."""
@@ -134,15 +133,13 @@ class FlowMatcher:
     def _settle_by_time(self) -> list[Match]:
         """Settle what continues, and could as well have been captured after the clear."""
         held, fence = self._held, self._upstream.fence
-        doubts = (0, held.fixed)
-        continued: list[Part] = [(self._start, held.fixed)]
-        if fence is None:
-            return self._settle(continued, doubts)
-        split = held.split_by_time(self._store, fence)
-        behind = held.data[split * VALUE_BYTES :]
-        if self._start + split >= fence or not self._store.matches(fence, behind):
-            return self._settle(continued, doubts)
-        return self._settle([(self._start, split), (fence, held.fixed - split)], doubts)
+        parts: list[Part] = [(self._start, held.fixed)]
+        if fence is not None:
+            split = held.split_by_time(self._store, fence)
+            behind = held.data[split * VALUE_BYTES :]
+            if self._start + split < fence and self._store.matches(fence, behind):
+                parts = [(self._start, split), (fence, held.fixed - split)]
+        return self._settle(Decision(parts, [(0, held.fixed)]))
 
     def _resolve(self, *, last: bool) -> list[Match]:
         """Place what contradicts the continuation, if it can be told where it belongs."""
@@ -162,11 +159,11 @@ class FlowMatcher:
     def _land(self, found: list[int], *, telling: bool) -> list[Match]:
         """Settle what contradicts at one of the places where it is held whole."""
         held = self._held
-        position, split, reach = choose(self._upstream, held, found)
-        parts: list[Part] = [(self._start, split)] if split else []
-        moved = held.fixed - split
-        parts.append((position - moved, held.values - held.fixed + moved))
-        if split or position - moved != self._upstream.fence:
+        self._placement.habit = None
+        position, split, reach = choose(self._upstream, held, self._start, found)
+        landing = position - (held.fixed - split)
+        parts: list[Part] = [(self._start, split), (landing, held.values - split)]
+        if split or landing != self._upstream.fence:
             reach = max(reach, held.idle_values(self._store, self.expected))
         else:
             reach = 0  # From the clear on all follows that was captured from the clear on.
@@ -175,31 +172,34 @@ class FlowMatcher:
             since = min(since, held.fixed - trailing_run(held.before))
         if len(found) > 1 or not telling:
             to = held.values
-        return self._settle(parts, (since, to))
+        if landing not in (self._start + split, self._upstream.fence):
+            to = max(to, split + held.leading_silence(self._store, split, landing))
+        return self._settle(Decision(parts, [(since, to)]))
 
     def _settle_in_pieces(self) -> list[Match]:
         """Settle what contradicts and is held nowhere whole, each chunk by itself."""
         held = self._held
         self._distrust_chance()
         floor = self.expected
-        parts: list[Part] = [(self._start, held.fixed)] if held.fixed else []
-        doubts = [(held.fixed - held.idle_values(self._store, self.expected), held.fixed)]
-        added: list[tuple[int, int]] = []
-        habits: list[tuple[int, SinkHabit]] = []
+        idle = held.idle_values(self._store, floor)
+        decision = Decision([(self._start, held.fixed)], [(held.fixed - idle, held.fixed)])
+        count = held.fixed
         for piece in held.contradicting():
             placed = self._placement.of(piece, floor)
-            count = sum(values for _, values in parts)
             stop = count + len(piece) // VALUE_BYTES
-            if placed.doubtful:
-                doubts.append((count, stop))
+            since, to = decision.doubts[-1]
+            # Where silence is in doubt, so is which of it the sink put in.
+            if placed.doubtful or (placed.added and since < to == count):
+                decision.doubts.append((count, stop))
             if placed.added:
-                added.append((stop - placed.added, stop))
+                decision.added.append((stop - placed.added, stop))
             if placed.habit is not None:
-                habits.append((count, placed.habit))
-            parts += placed.parts
-            reached = [start + values for start, values in placed.parts if start is not None]
-            floor = reached[-1] if reached else floor
-        return self._settle(parts, *doubts, added=added, habits=habits)
+                decision.habits.append((count, placed.habit))
+            decision.parts += placed.parts
+            count = stop
+            reached = Decision(placed.parts).reached
+            floor = floor if reached is None else reached
+        return self._settle(decision)
 
     def _distrust_chance(self) -> None:
         """Take back a few values that continue at the front of a chunk whose rest is not found as
@@ -213,54 +213,11 @@ class FlowMatcher:
             if all(position is None for position, _ in placed):
                 held.fixed = begun
 
-    def _settle(
-        self,
-        parts: list[Part],
-        *doubts: tuple[int, int],
-        added: Sequence[tuple[int, int]] = (),
-        habits: Sequence[tuple[int, SinkHabit]] = (),
-    ) -> list[Match]:
-        """Hand out the parts to the held chunks and go on behind the last place found.
-
-        Args:
-            parts: of the held values, in order.
-            doubts: stretches of the held values whose place is in doubt.
-            added: stretches whose parts without a place the sink put in.
-            habits: what was done to the held values from one of them on, to the end of its chunk.
-        """
-        matches = []
-        queue = [part for part in parts if part[1]]
-        index = taken = begun = 0
-        reached = self._start
-        for chunk in self._held.chunks:
-            own: list[Part] = []
-            missing = chunk.values
-            skipped: list[tuple[int, int]] = []
-            while missing:
-                position, values = queue[index]
-                count = min(values - taken, missing)
-                if position is not None:
-                    if not taken and self._is_skipped(reached, position):
-                        skipped.append((reached, position - reached))
-                    reached = position + taken + count
-                own.append((None if position is None else position + taken, count))
-                missing -= count
-                taken += count
-                if taken == values:
-                    index, taken = index + 1, 0
-            stop = begun + chunk.values
-            matches.append(
-                Match(
-                    chunk.key,
-                    own,
-                    _within(doubts, begun, stop),
-                    min(_within(added, begun, stop), sum(n for at, n in own if at is None)),
-                    next((habit for at, habit in habits if begun <= at < stop), None),
-                    tuple(skipped),
-                )
-            )
-            begun = stop
-        if any(position is not None for position, _ in queue):
+    def _settle(self, decision: Decision) -> list[Match]:
+        """Hand out what was decided and go on behind the last place found."""
+        matches = decision.matches(self._held.chunks, self._upstream, self._start)
+        reached = decision.reached
+        if reached is not None:
             if self._floating:
                 self._upstream.refill(whole=True)
             self._start = reached
@@ -268,14 +225,3 @@ class FlowMatcher:
         self._held.clear()
         self._upstream.tidy(self._start)
         return matches
-
-    def _is_skipped(self, start: int, stop: int) -> bool:
-        """Whether what was passed over is silence, and no clear had it dropped."""
-        fence = self._upstream.fence
-        if not self._store.base <= start < stop or (fence is not None and stop >= fence):
-            return False
-        return self._store.is_silent(start, stop)
-
-
-def _within(stretches: Sequence[tuple[int, int]], start: int, stop: int) -> int:
-    return sum(max(min(to, stop) - max(since, start), 0) for since, to in stretches)

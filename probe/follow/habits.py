@@ -29,19 +29,30 @@ _QUIET: Final = 16.0
 _ROUNDED: Final = 2.0
 """How far a value may be off where it was rounded or cut off, in units of a sample."""
 
-_LOUD: Final = 200.0
-"""Root mean square from which scaled audio is looked for elsewhere: quieter, it resembles itself a
-sample later."""
-
 _DITHERED: Final = 4.0
 """The same where the sink adds noise of its last bits."""
 
 _SAME_GAIN: Final = 0.002
 """How far from 1 a gain may be that is none."""
 
-_NEEDLE_VALUES: Final = 2048
-_WINDOW_VALUES: Final = 1 << 19
-"""How far ahead scaled audio is looked for, 11 s at 48 kHz."""
+_LOUD: Final = 200.0
+"""Root mean square from which scaled audio is looked for elsewhere: quieter, it resembles itself a
+sample later."""
+
+_NEEDLE_VALUES: Final = 64
+"""A part of it is looked for, the loudest."""
+
+_ALIKE: Final = 0.8
+"""Correlation with it of a place worth to be looked at."""
+
+_TRIES: Final = 64
+"""The most alike of such places that are."""
+
+_WINDOW_VALUES: Final = 1 << 17
+"""How far ahead, 5 s at 24 kHz."""
+
+_EFFORT: Final = 8
+"""What comparing costs, in values that an exact search reads."""
 
 _FULL: Final = 32767
 
@@ -99,7 +110,7 @@ def _fit(x: Values, y: Values) -> tuple[Values, float] | None:
 
 def find_scaled(upstream: Upstream, piece: bytes, floor: int) -> tuple[int, Scaling] | None:
     """Where a piece lies at or ahead of a position if it is scaled, and how; the first place is
-    tried first, then where the sink was last cleared, then where it correlates best."""
+    tried first, then where the sink was last cleared, then where it correlates."""
     store = upstream.store
     values = len(piece) // VALUE_BYTES
     places = [floor] if upstream.fence is None else [floor, upstream.fence]
@@ -107,27 +118,34 @@ def find_scaled(upstream: Upstream, piece: bytes, floor: int) -> tuple[int, Scal
         found = scaling(piece, store.head(position, values))
         if found is not None:
             return position, found
-    needle = _values(piece)[:_NEEDLE_VALUES]
-    window = store.head(floor, _WINDOW_VALUES)
-    length = len(window) // VALUE_BYTES
-    if length < values or _loudness(needle) < _LOUD or not upstream.spend(floor, floor + length):
+    begun = _loudest_part(_values(piece))
+    needle = _values(piece)[begun : begun + _NEEDLE_VALUES]
+    window = _values(store.head(floor + begun, _WINDOW_VALUES - begun))
+    if len(window) < len(needle) or _loudness(needle) < _LOUD:
         return None
-    offset = _best_match(needle, _values(window))
-    found = scaling(piece, store.head(floor + offset, values))
-    return None if found is None else (floor + offset, found)
+    if not upstream.spend(floor, floor + _EFFORT * len(window)):
+        return None
+    for offset in _resembling(needle, window):
+        found = scaling(piece, store.head(floor + offset, values))
+        if found is not None:
+            return floor + offset, found
+    return None
 
 
-def _best_match(needle: Values, window: Values) -> int:
-    """Offset at which the needle resembles the window most, whatever its gain."""
-    size = len(needle)
-    count = len(window) - size + 1
-    shape = 1 << int(np.ceil(np.log2(len(window) + size)))
-    product = np.fft.irfft(np.fft.rfft(window, shape) * np.conj(np.fft.rfft(needle, shape)), shape)[
-        :count
-    ]
+def _loudest_part(piece: Values) -> int:
+    """Where the part of a piece begins that tells most."""
+    parts = piece[: len(piece) // _NEEDLE_VALUES * _NEEDLE_VALUES].reshape(-1, _NEEDLE_VALUES)
+    return int(np.argmax((parts**2).sum(axis=1))) * _NEEDLE_VALUES if len(parts) else 0
+
+
+def _resembling(needle: Values, window: Values) -> list[int]:
+    """Offsets at which the window is like the needle, whatever the gain; the most alike first."""
     energy = np.concatenate(([0.0], np.cumsum(window**2)))
-    around = np.sqrt(np.maximum(energy[size:] - energy[:-size], 1.0))
-    return int(np.argmax(np.abs(product) / around))
+    around = np.maximum(energy[len(needle) :] - energy[: -len(needle)], 1.0)
+    alike = np.correlate(window, needle) ** 2 / around
+    found = np.flatnonzero(alike >= _ALIKE**2 * np.sum(needle**2))
+    order = np.argsort(-alike[found], kind="stable")
+    return [int(offset) for offset in found[order][:_TRIES]]
 
 
 def too_quiet(piece: bytes) -> bool:

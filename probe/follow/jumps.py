@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Final
 
-import numpy as np
-
-from probe.follow.store import VALUE_BYTES, is_constant
+from probe.follow.store import VALUE_BYTES, is_constant, leading_run
 from probe.follow.upstream import TELLING_BYTES, TELLING_VALUES, Held, Upstream
 
 __all__ = ["CANDIDATES", "Part", "candidates", "choose", "place"]
@@ -39,16 +38,22 @@ def candidates(upstream: Upstream, held: Held, expected: int) -> list[int]:
     return found
 
 
-def choose(upstream: Upstream, held: Held, found: list[int]) -> tuple[int, int, int]:
+def choose(upstream: Upstream, held: Held, start: int, found: list[int]) -> tuple[int, int, int]:
     """Which of the places it is, and where in the held data the jump lies.
+
+    Args:
+        start: where the held data begins if it continues.
+        found: where what contradicts is held whole.
 
     Returns the position of the first contradicting value, how many held values lie before the
     jump, and over how many values in front of the contradiction the jump could have been.
     """
     fixed, fence = held.fixed, upstream.fence
     before, starts = held.before, held.starts()
-    best: tuple[int, int, int, int, int] | None = None
+    staying = held.strays(start)
+    best: tuple[int, int, int, int, int, int] | None = None
     for position in found:
+        moving = held.strays(position - fixed)
         reach = min(upstream.store.common_behind(position, before), fixed)
         reach = min(reach, fixed - held.in_time_from(position - fixed))
         behind = fence is not None and position >= fence
@@ -63,18 +68,20 @@ def choose(upstream: Upstream, held: Held, found: list[int]) -> tuple[int, int, 
         for split in splits:
             landing = position - (fixed - split)
             rank = 2 * (split not in starts)
+            first = bisect_left(starts, split)
+            strays = staying[0] - staying[first] + moving[first]
             if behind:
                 # As much as can be is what was captured after the clear, which announced
                 # the jump to just there.
                 rank = -1 if landing == fence else rank
-                option = (rank, position, split, split, reach)
+                option = (rank, strays, position, split, split, reach)
             else:
                 rank += not upstream.is_border(landing)
-                option = (rank, position, -split, split, reach)
+                option = (rank, strays, position, -split, split, reach)
             if best is None or option < best:
                 best = option
     assert best is not None
-    _, position, _, split, reach = best
+    _, _, position, _, split, reach = best
     return position, split, reach
 
 
@@ -125,6 +132,4 @@ def _front_needle(piece: bytes) -> bytes:
     needle = piece[:TELLING_BYTES]
     if len(needle) == TELLING_BYTES and not is_constant(needle):
         return needle
-    values = np.frombuffer(piece, np.int16)
-    differing = int(np.flatnonzero(values != values[0])[0])
-    return piece[: (differing + TELLING_VALUES) * VALUE_BYTES]
+    return piece[: (leading_run(piece) + TELLING_VALUES) * VALUE_BYTES]

@@ -61,11 +61,10 @@ class Placement:
     def _constant(self, piece: bytes, floor: int) -> Placed:
         """Silence, or a tone of one value: it goes on, or the sink put it in."""
         values = len(piece) // VALUE_BYTES
+        parts = place(self._upstream, piece, floor)
         if self.habit == "changed":
             # It may well be the next: that it looks alike is no evidence either way.
-            doubtful = place(self._upstream, piece, floor)[0][0] is not None
-            return Placed([(None, values)], doubtful, habit="changed")
-        parts = place(self._upstream, piece, floor)
+            return Placed([(None, values)], parts[0][0] is not None, habit="changed")
         if parts[0][0] is not None:
             return Placed(parts, doubtful=True)
         silent = not any(piece)

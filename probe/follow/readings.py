@@ -14,11 +14,14 @@ from typing import Final, Literal
 from probe.follow.queue import Queue
 from probe.follow.store import VALUE_BYTES, SampleStore
 
-__all__ = ["Kind", "Label", "Path", "Readings"]
+__all__ = ["Kind", "Label", "Part", "Path", "Readings"]
 
 Kind = Literal["sent", "inserted", "unknown"]
 
-Label = tuple[tuple["tuple[Kind, int | None, int]", ...], bool, "int | None"]
+Part = tuple[Kind, "int | None", int]
+"""Kind, position and number of some values of a block."""
+
+Label = tuple[tuple[Part, ...], bool, "int | None"]
 """Parts of one block, whether their place is in doubt, and when it had left at the latest."""
 
 

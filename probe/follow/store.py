@@ -118,5 +118,12 @@ def trailing_run(data: bytes) -> int:
     return len(values) - 1 - int(differing[-1]) if len(differing) else len(values)
 
 
+def leading_run(data: bytes) -> int:
+    """How many values at the front equal the first."""
+    values = np.frombuffer(data, np.int16)
+    differing = np.flatnonzero(values != values[:1])
+    return int(differing[0]) if len(differing) else len(values)
+
+
 def is_constant(data: bytes) -> bool:
     return data[VALUE_BYTES:] == data[:-VALUE_BYTES]

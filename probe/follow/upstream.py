@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from probe.follow.store import VALUE_BYTES, SampleStore, is_constant, trailing_run
+from probe.follow.store import VALUE_BYTES, SampleStore, is_constant, leading_run, trailing_run
 
 TELLING_VALUES: Final = 32
 """Fewer values than this are not searched for: they would be found anywhere."""
@@ -59,6 +59,11 @@ class Upstream:
         more = self._BUDGET_BYTES if whole else self._budget + self._REFILL_BYTES
         self._budget = min(more, self._BUDGET_BYTES)
 
+    @property
+    def newest(self) -> int:
+        """Where the last captured frame begins."""
+        return self._borders[-1] if self._borders else 0
+
     def is_border(self, position: int) -> bool:
         """Whether a captured frame begins there."""
         index = bisect_left(self._borders, position)
@@ -68,6 +73,13 @@ class Upstream:
         """Where captured frames begin, both ends included."""
         low = bisect_left(self._borders, start)
         return self._borders[low : bisect_right(self._borders, stop)]
+
+    def is_skipped(self, start: int, stop: int) -> bool:
+        """Whether what is passed over from one position to another is silence, and no clear had it
+        dropped."""
+        if not self.store.base <= start < stop or (self.fence is not None and stop >= self.fence):
+            return False
+        return self.store.is_silent(start, stop)
 
     def tidy(self, reached: int) -> None:
         """Let go of what lies far behind. In large steps: every removal moves what stays."""
@@ -86,6 +98,9 @@ class Chunk:
     values: int
     captured: int
     """Position of the next value to be captured when it was handed on: it lies in front of it."""
+    entering: int | None = None
+    """Where the frame begins that was entering the sink just then: in a sink that holds nothing
+    back it is that one."""
 
 
 class Held:
@@ -141,6 +156,17 @@ class Held:
             begun += chunk.values
         return found
 
+    def strays(self, shift: int) -> list[int]:
+        """Of the chunks from each one on, how many would be no frame that was just entering.
+
+        Args:
+            shift: what would be the position of the first held value.
+        """
+        counts = [0]
+        for begun, chunk in zip(reversed(self.starts()), reversed(self.chunks), strict=True):
+            counts.append(counts[-1] + (chunk.entering != begun + shift))
+        return counts[::-1]
+
     def contradicting(self) -> Iterator[bytes]:
         """What contradicts, cut up as it was handed over."""
         begun = 0
@@ -173,6 +199,20 @@ class Held:
         if not before or store.head(expected, 1) != before[-VALUE_BYTES:]:
             return 0
         return trailing_run(before)
+
+    def leading_silence(self, store: SampleStore, split: int, landing: int) -> int:
+        """How many values from a jump on could be others of the same silence: what lies upstream in
+        front of where the jump leads is that too.
+
+        Args:
+            store: what was captured.
+            split: where in the held data the jump is.
+            landing: where it leads.
+        """
+        moved = self.data[split * VALUE_BYTES :]
+        if store.head(landing - 1, 1) != moved[:VALUE_BYTES]:
+            return 0
+        return leading_run(moved)
 
     def split_by_time(self, store: SampleStore, fence: int) -> int:
         """Where what was captured after a clear may begin among the held values, when content

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from probe.follow.queue import Clear, Queue
-from probe.follow.readings import Kind, Path, Readings
-from probe.follow.store import VALUE_BYTES, SampleStore
+from probe.follow.readings import Kind, Part, Path, Readings
+from probe.follow.store import VALUE_BYTES, SampleStore, is_constant
 
 __all__ = ["Kind", "Stretch", "WireMatcher"]
 
@@ -71,6 +71,7 @@ class WireMatcher:
         self._readings = Readings(self._queue, self._store, block_values, slack_ns, quiet_ns)
         self._held_from = 0  # number of the block the readings' labels begin with
         self._stray: bytes | None = None  # the last block if nobody knows it
+        self._began = self._sent_to = start  # behind all that is known to have been sent
         self._budget = self._BUDGET_BYTES
         self._zeros = bytes(block_values * VALUE_BYTES)
 
@@ -178,6 +179,7 @@ class WireMatcher:
             return None
         stretch = Stretch(first, 0, "sent", path.position, values)
         path.position = path.low = path.position + values
+        self._sent_to = path.position
         self._tidy()
         return stretch
 
@@ -186,16 +188,19 @@ class WireMatcher:
         since = self._readings.found_from(at_ns)
         path = self._readings.collapse()
         found = self._search(block, since)
+        if found is None and self._sent_to < since:
+            # Content tells more than the clock: it left before the clear, and was read late.
+            since = self._sent_to
+            found = self._search(block, since)
         if found is None:
-            path.labels.append(((("unknown", None, self._block),), False, None))
-            self._stray = block
+            self._leave_open(path, block, since)
             return
         repeated = self._search(block, found + 1) is not None
         if self._stray is not None and path.labels:
             # A block that began before the probe came, or before the jump, and ended with this.
             reach = min(self._store.common_behind(found, self._stray), found - since)
             if reach:
-                front: tuple[tuple[Kind, int | None, int], ...] = (
+                front: tuple[Part, ...] = (
                     (("unknown", None, self._block - reach),) if reach < self._block else ()
                 )
                 path.labels[-1] = ((*front, ("sent", found - reach, reach)), False, None)
@@ -204,6 +209,21 @@ class WireMatcher:
         path.clears = self._readings.behind(found, at_ns)
         path.position = path.low = found + self._block
         path.cost_ns = 0
+
+    def _leave_open(self, path: Path, block: bytes, since: int) -> None:
+        """Nobody knows the block. What a source held before the probe came ends inside one: behind
+        it lies the head of what was pushed first."""
+        reach = self._block - 1 if self._sent_to == self._began else 0
+        while reach and not self._store.matches(since, block[-reach * VALUE_BYTES :]):
+            reach -= 1
+        strange: Part = ("unknown", None, self._block - reach)
+        if reach:
+            doubtful = is_constant(block[-reach * VALUE_BYTES :])
+            path.labels.append(((strange, ("sent", since, reach)), doubtful, None))
+            path.position = path.low = since + reach
+        else:
+            path.labels.append(((strange,), False, None))
+            self._stray = block
 
     def _search(self, block: bytes, start: int) -> int | None:
         if self._budget <= 0:
@@ -245,6 +265,8 @@ class WireMatcher:
                 doubt = values if doubtful else 0
                 stretches.append(Stretch(block, offset, kind, position, values, doubt, latest))
                 offset += values
+                if position is not None:
+                    self._sent_to = position + values
         self._held_from += count
         self._tidy()
         return stretches

@@ -1,6 +1,6 @@
 /** Putting the probe on a session and taking it off, leaving nothing behind. */
 
-import { Assembler } from './assembler.mjs';
+import { Assembler } from './assemble/assembler.mjs';
 import * as compat from './compat.mjs';
 import { Heartbeat } from './heartbeat.mjs';
 import { Numbers } from './numbers.mjs';

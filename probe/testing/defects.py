@@ -200,6 +200,8 @@ DEFECTS: Final = _by_rule((
     _P("sink-refuses", "a cancelled future", _CUT, sink=_sink("RefusesAfterClear")),
     _P("sink-refuses", "another rate than the source's",
        _call("uninterrupted", reply_ms=795, at=0, rate_hz=16_000), sink=_sink("TakesAnyRate")),
+    _P("relabelled-rate", "16 kHz played as 24 kHz",
+       _call("uninterrupted", reply_ms=795, at=0, rate_hz=16_000), sink=_sink("RelabelsRate")),
     _P("swallowed-reply", "muted after a clear", _CUT, sink=_sink("MutesAfterClear")),
     _P("speaking-but-silent", "the sink holds audio back", _UNINTERRUPTED,
        sink=_sink("HoldsBack")),

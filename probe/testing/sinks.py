@@ -35,6 +35,7 @@ __all__ = [
     "PlaysNothing",
     "PushesAfterClear",
     "RefusesAfterClear",
+    "RelabelsRate",
     "ReportsInterrupted",
     "ReportsUninterrupted",
     "StartsEarly",
@@ -336,6 +337,20 @@ class BlocksCapture(ReferenceAudioOutput):
         if self._taken == self.NTH:
             await asyncio.sleep(self.BLOCK_S)
         await super().capture_frame(frame)
+
+
+class RelabelsRate(ReferenceAudioOutput):
+    """The sink writes its source's rate on frames of any rate: they are played at another pace."""
+
+    def __init__(self, rate_hz: int, channels: int) -> None:
+        super().__init__(rate_hz, channels)
+        self._sample_rate = None
+
+    async def capture_frame(self, frame: rtc.AudioFrame) -> None:
+        relabelled = rtc.AudioFrame(
+            frame.data, self._rate_hz, frame.num_channels, frame.samples_per_channel
+        )
+        await super().capture_frame(relabelled)
 
 
 class TakesAnyRate(ReferenceAudioOutput):

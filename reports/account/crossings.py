@@ -75,7 +75,7 @@ class Crossed:
 
     @property
     def rates(self) -> set[int]:
-        return set(np.unique(self.rate_hz).tolist())
+        return set(self.rate_hz.tolist())
 
     def leak(self, within_ns: int) -> Leak:
         """Sum and spans; a span ends at a hole, or where nothing crossed for ``within_ns``."""
@@ -92,7 +92,7 @@ class Crossed:
             strict=True,
         )
         return Leak(
-            frames=len(np.unique(self.frame)),
+            frames=len(set(self.frame.tolist())),
             samples=self.samples,
             rate_hz=one_rate(self.rates),
             spans=tuple(Span(*span) for span in spans),

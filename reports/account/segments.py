@@ -9,7 +9,7 @@ import numpy as np
 from probe.trace.reader import Trace
 from reports.account.facts import Facts
 from reports.account.samples import encoded
-from reports.account.stretches import Bools, Ints, column, rank
+from reports.account.stretches import Bools, Ints, column, edges, rank
 
 __all__ = ["Frames", "Segments", "find_segments"]
 
@@ -45,7 +45,7 @@ class Frames:
         new = self.start != before
         for values in (self.segment, self.geometry):
             new[1:] |= values[1:] != values[:-1]
-        return np.unique(np.concatenate((before[new], self.start[new], self.reach[-1:])))
+        return edges(before[new], self.start[new], self.reach[-1:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from reports.account.issues import Issue, told
 from reports.account.losses import CAUSES, UNNAMED
 from reports.account.origins import Pieces
 from reports.account.segments import Segments
-from reports.account.stretches import Bools, Cover, Ints, column, first_from, grouped, split
+from reports.account.stretches import Bools, Cover, Ints, column, edges, first_from, grouped, split
 from reports.results import LossCause
 
 __all__ = ["Unpushed", "find_unpushed"]
@@ -74,8 +74,8 @@ def find_unpushed(
     push = pieces.push[known]
     pushed = _Ranges.of(pieces.captured[known], pieces.samples[known], p.at_ns[push])
     refused, skipped = _refused(trace), _skipped(facts)
-    edges = np.concatenate([x for of in (pushed, refused, skipped) for x in (of.start, of.stop)])
-    frame, start, stop = split(frames.start, frames.stop, np.unique(edges))
+    cuts = edges(*(x for of in (pushed, refused, skipped) for x in (of.start, of.stop)))
+    frame, start, stop = split(frames.start, frames.stop, cuts)
     lost = (stop > start) & ~pushed.hit(start)[0]
     lost &= (unjoined[frames.segment[frame]] == 0) & (PUSHED.name in facts.tapped)
     frame, start, stop = frame[lost], start[lost], stop[lost]

@@ -20,6 +20,7 @@ from reports.account.stretches import (
     Ints,
     column,
     columns_of,
+    edges,
     grouped,
     last_before,
     split,
@@ -67,7 +68,7 @@ def send(
     t, p = trace.sent, trace.pushed
     known = np.flatnonzero(t.start_sample != NONE)
     start, stop = t.start_sample[known], (t.start_sample + t.samples)[known]
-    parent, begin, end = split(pieces.start, pieces.stop, np.unique(np.append(start, stop)))
+    parent, begin, end = split(pieces.start, pieces.stop, edges(start, stop))
     cut = pieces.taken(parent, begin, end)
     cover = Cover.of(start, stop)
     order = np.argsort(start, kind="stable")

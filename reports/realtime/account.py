@@ -27,11 +27,11 @@ from probe.trace.events import (
     SpeechDone,
     TruncateSent,
 )
+from reports.realtime.conversation import Side, conversation
 from reports.results import (
     Amount,
     BargeIn,
     Cancel,
-    ConversationItem,
     GenerationStop,
     Length,
     Moment,
@@ -54,9 +54,6 @@ __all__ = [
 SAME_STEP_NS: Final = 20_000_000
 """How far apart stamps may lie that one step of the loop made: an interrupt, its commit and the
 cancel that goes with it are written down in no certain order."""
-
-OWN_KINDS: Final = frozenset({"agent_handoff", "agent_config_update"})
-"""Kinds of item that the local side keeps for itself: no provider is ever told of them."""
 
 
 @dataclass(slots=True)
@@ -115,30 +112,6 @@ class _Response:
 
 
 @dataclass(slots=True)
-class _Side:
-    """One side's conversation: every id it ever held in its order, and what it holds now."""
-
-    roles: dict[str, str] = field(default_factory=dict)
-    holds: set[str] = field(default_factory=set)
-    looked_ns: int | None = None
-    """The last look at it; ``None``: nobody looked."""
-
-    def see(self, event: ContextSeen) -> None:
-        self.looked_ns = event.at_ns
-        self.holds.difference_update(event.removed)
-        for item, role in event.added:
-            if role not in OWN_KINDS:
-                self.roles.setdefault(item, role)
-                self.holds.add(item)
-
-    def knows(self, item: str, since_ns: int = 0) -> bool | None:
-        """Whether it holds an item; ``None``: nobody looked from an instant on."""
-        if item in self.roles:
-            return item in self.holds
-        return None if self.looked_ns is None or self.looked_ns < since_ns else False
-
-
-@dataclass(slots=True)
 class _Played:
     """What of the messages reached the sink and the wire."""
 
@@ -185,8 +158,8 @@ class RealtimeAccount:
         self.responses: dict[int, _Response] = {}
         self.messages: dict[str, _Message] = {}
         self.cancels: list[CancelSent] = []
-        self.local = _Side()
-        self.servers: dict[int | None, _Side] = {}
+        self.local = Side()
+        self.servers: dict[int | None, Side] = {}
         self.interrupts: dict[str, int] = {}
         """Speech to when it became interrupted."""
         events = tuple(events)
@@ -276,8 +249,8 @@ class RealtimeAccount:
         if event.cancelled is not None:
             response.cancelled = event.cancelled
 
-    def _server(self, session: int | None) -> _Side:
-        return self.servers.setdefault(session, _Side())
+    def _server(self, session: int | None) -> Side:
+        return self.servers.setdefault(session, Side())
 
     # --- What belongs to what ---------------------------------------------------------------------
 
@@ -318,7 +291,7 @@ class RealtimeAccount:
                 Cancel(each.at_ns, each.speech, tuple(each.hits)) for each in self.cancels
             ),
             stops=tuple(self._stops()),
-            conversation=self._conversation(messages),
+            conversation=conversation(self.local, self.servers.values(), messages),
         )
 
     def _message_result(self, message: _Message, played: _Played) -> RealtimeMessage:
@@ -479,38 +452,6 @@ class RealtimeAccount:
             return None
         return after
 
-    # --- The conversation -------------------------------------------------------------------------
-
-    def _conversation(self, messages: Sequence[RealtimeMessage]) -> tuple[ConversationItem, ...]:
-        by_id = {message.id: message for message in messages}
-        servers = self.servers.values()
-        roles = {item: role for side in (self.local, *servers) for item, role in side.roles.items()}
-        order = list(dict.fromkeys(item for side in servers for item in side.roles))
-        order = _interleaved(order, self.local.roles)
-        order = _interleaved(order, [message.id for message in messages])
-        looked = any(side.looked_ns is not None for side in servers)
-        rows = []
-        for item in order:
-            message = by_id.get(item)
-            server: bool | None
-            local: bool | None
-            if message is not None:
-                server, local = message.on_server, message.in_history
-            else:
-                server = any(item in side.holds for side in servers) if looked else None
-                local = self.local.knows(item)
-            rows.append(
-                ConversationItem(
-                    id=item,
-                    role=roles.get(item, "assistant"),
-                    server=server,
-                    local=local,
-                    message=message,
-                    difference=_difference(server, local),
-                )
-            )
-        return tuple(rows)
-
 
 def sessions_with_other_ids(events: Iterable[Event]) -> frozenset[int]:
     """Sessions whose provider's side has its messages under other ids than the model's streams, or
@@ -626,27 +567,3 @@ def _amount(
     samples = sum(part.samples for part in known)
     rates = {g.rate_hz for s in segments for g in s.geometry.get(boundary, ())}
     return Amount(sum(part.frames for part in known), samples, one_rate(rates))
-
-
-def _interleaved(order: Sequence[str], more: Iterable[str]) -> list[str]:
-    """``order`` with what only ``more`` has, each behind that which it follows there."""
-    known = set(order)
-    behind: dict[str | None, list[str]] = {}
-    last: str | None = None
-    for item in more:
-        if item in known:
-            last = item
-        else:
-            behind.setdefault(last, []).append(item)
-    return [
-        *behind.get(None, ()),
-        *(each for item in order for each in (item, *behind.get(item, ()))),
-    ]
-
-
-def _difference(server: bool | None, local: bool | None) -> str:
-    if server is None or local is None or (server and local):
-        return ""
-    if server:
-        return "server only"
-    return "history only" if local else "neither"

@@ -7,10 +7,12 @@ field with ``_ms`` for ``_ns``. Amounts are shown with their length in ``ms``.
 from __future__ import annotations
 
 import json
+import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 from reports.assertions import Result
@@ -18,7 +20,7 @@ from reports.results import SCHEMA, Analysis, Figure, Length, Measured, Sound
 from reports.summary import summarize
 from reports.units import time_ms
 
-__all__ = ["document", "plain", "render"]
+__all__ = ["Key", "document", "keys", "plain", "render"]
 
 
 def document(
@@ -48,7 +50,7 @@ def plain(value: Any) -> Any:
     """A result as dicts, lists and numbers, its times in milliseconds."""
     if is_dataclass(value):
         kind: type = type(value)
-        return {key: shown(value) for key, shown in _keys(kind)}
+        return {key.name: key.shown(value) for key in keys(kind)}
     if isinstance(value, Mapping):
         return dict(_item(key, item) for key, item in value.items())
     if isinstance(value, list | tuple):
@@ -63,26 +65,48 @@ def _item(key: Any, value: Any) -> tuple[Any, Any]:
     return _in_ms(key), _times(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of the report, and what of a result it shows."""
+
+    name: str
+    of: str
+    """Field or property of the result."""
+    hint: Any
+    """Type of what is shown, before it is made plain."""
+    shown: Callable[[Any], Any]
+
+
 @cache
-def _keys(kind: type) -> tuple[tuple[str, Callable[[Any], Any]], ...]:
-    """Keys of a type of result, and what each shows of it."""
+def keys(kind: type) -> tuple[Key, ...]:
+    """Keys that a type of result has in the report, in their order."""
     hints = typing.get_type_hints(kind)
-    keys: list[tuple[str, Callable[[Any], Any]]] = []
+    found: list[Key] = []
     for field in fields(kind):
-        name = field.name
+        name, hint = field.name, hints[field.name]
         if kind is Figure and name == "exact":
-            keys.append(("value", lambda value: value.value))
+            found.append(Key("value", "value", float, attrgetter("value")))
         elif name == "rate_hz" and issubclass(kind, Measured):
             if kind is Sound:
-                keys.append((name, lambda value: value.rate_hz))
-            keys.append(("ms", lambda value: value.ms))
-        elif Length in (hints[name], *typing.get_args(hints[name])):
-            keys.append((f"{name}_ms", _length_of(name)))
+                found.append(Key(name, name, hint, attrgetter(name)))
+            found.append(Key("ms", "ms", float | None, attrgetter("ms")))
+        elif Length in (hint, *typing.get_args(hint)):
+            found.append(Key(f"{name}_ms", name, float | None, _length_of(name)))
         elif _is_time(name):
-            keys.append((_in_ms(name), _time_of(name)))
+            found.append(Key(_in_ms(name), name, _as_time(hint), _time_of(name)))
         else:
-            keys.append((name, _part_of(name)))
-    return tuple(keys)
+            found.append(Key(name, name, hint, _part_of(name)))
+    return tuple(found)
+
+
+def _as_time(hint: Any) -> Any:
+    """Type of milliseconds where nanoseconds had ``hint``: one, or several by name."""
+    if hint is int:
+        return float
+    arguments = tuple(_as_time(argument) for argument in typing.get_args(hint))
+    if typing.get_origin(hint) is Mapping:
+        return types.GenericAlias(Mapping, arguments)
+    return typing.Union[arguments] if arguments else hint  # noqa: UP007 - built
 
 
 def _is_time(name: str) -> bool:

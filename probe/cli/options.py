@@ -1,10 +1,10 @@
-"""Builds on the command line: how they are named, and what a report says of them."""
+"""Options that several commands have: which calls are made, where they go, how they are shown."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -12,12 +12,7 @@ from probe.cli.axes import PACING_LIST
 from probe.cli.run import DEFAULT_DIRECTORY
 from probe.scenarios.catalogue import DEFAULT
 
-if TYPE_CHECKING:
-    from probe.builds import BuildFailed
-    from probe.sweep import Build
-    from reports.compare import BuildFacts
-
-__all__ = ["cached", "facts_of", "kept", "several_scenarios"]
+__all__ = ["cached", "formatted", "in_folder", "kept", "several_scenarios"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -61,11 +56,22 @@ def kept(command: _Command) -> _Command:
     )(command)
 
 
-def facts_of(one: Build | BuildFailed) -> BuildFacts:
-    """What a report says of a build."""
-    from probe.builds import BuildFailed
-    from reports.compare import BuildFacts
+def in_folder(command: _Command) -> _Command:
+    """Adds ``--out``, as ``directory``: a folder, or ``None`` for one of its own."""
+    return click.option(
+        "--out",
+        "directory",
+        type=click.Path(file_okay=False, path_type=Path),
+        help=f"Where the traces go. Default: a new folder in {DEFAULT_DIRECTORY}.",
+    )(command)
 
-    if isinstance(one, BuildFailed):
-        return BuildFacts(one.label, unavailable=one.reason)
-    return BuildFacts(one.label, installed=one.installed, as_of=one.as_of, source=one.source)
+
+def formatted(*formats: str) -> Callable[[_Command], _Command]:
+    """Adds ``--format``, as ``output_format``; without it the terminal's."""
+    return click.option(
+        "--format",
+        "output_format",
+        type=click.Choice(formats),
+        default="terminal",
+        show_default=True,
+    )
