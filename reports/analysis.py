@@ -31,6 +31,7 @@ from reports.account.crossings import Audio
 from reports.account.ledger import Ledger
 from reports.account.losses import Lost
 from reports.account.source import Source, ledger_of
+from reports.account.waits import gaps_of
 from reports.findings import RULES, Settings, checked, in_force, judge
 from reports.findings.case import Case
 from reports.realtime.account import RealtimeAccount, story_with_the_model, with_messages
@@ -97,7 +98,7 @@ def analyze(trace: Source, *, settings: Settings | None = None) -> Analysis:
         replace(
             barge_in,
             story=story_with_the_model(barge_in, realtime),
-            explanation=explain(barge_in, options, segments),
+            explanation=explain(barge_in, options),
         )
         for barge_in in find_barge_ins(audio)
     )
@@ -155,7 +156,7 @@ class _BySegment:
     """What the ledger holds in one list, by segment."""
 
     marks: dict[int, list[SinkMarked]]
-    gaps: dict[int, list[tuple[int, int]]]
+    gaps: dict[int, list[Gap]]
     losses: dict[int, list[Lost]]
     captured: dict[int, tuple[Geometry, ...]]
     pushed: dict[int, tuple[Geometry, ...]]
@@ -163,18 +164,15 @@ class _BySegment:
     @classmethod
     def of(cls, ledger: Ledger) -> _BySegment:
         marks: dict[int, list[SinkMarked]] = {}
-        gaps: dict[int, list[tuple[int, int]]] = {}
         losses: dict[int, list[Lost]] = {}
         for mark, owner in ledger.marks:
             marks.setdefault(owner, []).append(mark)
-        for segment, at, ns in ledger.gaps:
-            gaps.setdefault(segment, []).append((at, ns))
         for lost in ledger.losses:
             losses.setdefault(lost.segment, []).append(lost)
         c, p, push = ledger.trace.captured, ledger.trace.pushed, ledger.parts.push
         return cls(
             marks,
-            gaps,
+            gaps_of(ledger),
             losses,
             _geometries(ledger.frame_segment, c.rate_hz, c.channels),
             _geometries(ledger.parts.segment, p.rate_hz[push], p.channels[push]),
@@ -276,7 +274,7 @@ def _segment(
         and set(geometry["captured"]) != set(geometry["pushed"]),
         resampled=bool(sums.resampled[row]),
         order=tuple(Mark(mark.mark, mark.at_ns) for mark in parts.marks.get(row, ())),
-        gaps=tuple(Gap(at, ns) for at, ns in parts.gaps.get(row, ())),
+        gaps=tuple(parts.gaps.get(row, ())),
         losses=tuple(
             Loss(
                 what="dropped" if lost.what == "dropped" else "cleared",

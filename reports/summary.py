@@ -34,7 +34,7 @@ class Summary:
     incomplete_traces: int
     unbalanced_traces: int
     barge_ins: int
-    """Those with audio that could leak; no session's close, no caller's leaving, no handoff."""
+    """Those on a speech that had audio to stop."""
     outcomes: Mapping[str, int]
     """Barge-ins by outcome; ``undecided`` where the trace ended before."""
     leaked: Mapping[str, Spread | None]
@@ -48,6 +48,10 @@ class Summary:
     """``None``: not known in one of the traces."""
     findings: Mapping[str, int]
     """Findings by rule, most first."""
+    left_out: Mapping[str, int]
+    """What is in none of the figures: ``without audio``, attempts on a speech of which nothing was
+    ever captured, and by outcome what interrupted nobody (``closed``, ``hung-up``,
+    ``handed-over``). Empty: nothing."""
 
 
 def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
@@ -58,13 +62,16 @@ def leak_at(barge_in: BargeIn, boundary: str) -> int | None:
 
 def summarize(analyses: Sequence[Analysis]) -> Summary:
     """Counts, and median, 95th percentile and worst of leaks and stop times. Exact."""
-    every = [b for analysis in analyses for b in analysis.barge_ins]
-    # Where there was nothing to leak, nothing leaked: that is no result of anybody's.
-    barge_ins = [b for b in every if b.counts and b.has_audio]
-    outcomes: dict[str, int] = {}
-    for barge_in in every:
+    barge_ins: list[BargeIn] = []
+    outcomes: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for barge_in in (b for analysis in analyses for b in analysis.barge_ins):
         name = barge_in.outcome or "undecided"
-        outcomes[name] = outcomes.get(name, 0) + 1
+        if barge_in.counts and barge_in.has_audio:
+            barge_ins.append(barge_in)
+            outcomes[name] += 1
+        else:
+            left_out["without audio" if barge_in.counts else name] += 1
     swallowed = _sum([a.totals.swallowed_samples for a in analyses])
     rates = {
         g.rate_hz
@@ -87,12 +94,13 @@ def summarize(analyses: Sequence[Analysis]) -> Summary:
         swallowed=None if swallowed is None else Length(swallowed, one_rate(rates)),
         unaccounted_samples=_sum([a.unaccounted_samples for a in analyses]),
         findings=dict(Counter(f.rule for a in analyses for f in a.findings).most_common()),
+        left_out=dict(sorted(left_out.items())),
     )
 
 
 def worst_first(analyses: Sequence[Analysis]) -> list[tuple[Analysis, BargeIn]]:
     """Barge-ins by what they sent after the verdict, most first, then by the errors found in their
-    trace; those without a verdict come later, and what is none comes last."""
+    trace; those without a verdict come last, and behind them what is no barge-in."""
     errors = {
         id(analysis): sum(finding.severity == "error" for finding in analysis.findings)
         for analysis in analyses

@@ -207,6 +207,28 @@ async def recording_ends_with_the_session() -> dict[str, Any]:
     }
 
 
+async def recorded_from_the_middle() -> dict[str, Any]:
+    """One speech plays and two wait when the recording begins; one is made after that."""
+    session = AgentSession()
+    session.output.audio = Leaf()
+    await session.start(Agent(instructions="scripted"))
+    speeches = [
+        session.say(f"speech {nth}", audio=frames(20, first=nth * 10_000, pause=0.005))
+        for nth in range(3)
+    ]
+    await settle(0.05)
+    recording = probe.attach(session, Path(tempfile.mkdtemp()) / "call.jsonl", wire=False)
+    speeches.append(session.say("another", audio=frames(5, first=40_000)))
+    done = [await finished(speech) for speech in speeches]
+    recording.close()
+    await session.aclose()
+    return {
+        "done": done,
+        "speeches": [speech.id for speech in speeches],
+        "trace": recording.path.read_text(),
+    }
+
+
 async def usage_errors() -> dict[str, Any]:
     """What can't be recorded says so, before anything is touched."""
 

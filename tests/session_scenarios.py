@@ -24,6 +24,7 @@ SCENARIOS = {
         sink_scenarios.answers_of_the_next_link,
         output_scenarios.swapped_mid_session,
         output_scenarios.recording_ends_with_the_session,
+        output_scenarios.recorded_from_the_middle,
         output_scenarios.usage_errors,
         speech_scenarios.options_are_told,
         sink_scenarios.full_queue,

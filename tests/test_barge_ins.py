@@ -384,7 +384,7 @@ def test_a_verdict_before_the_first_frame_owns_what_comes_later(tmp_path: Path) 
             cleared(109),
         )
     )
-    assert barge_in.segment == 1
+    assert barge_in.segment == 1, "a speech that has a segment is never without one"
     assert barge_in.speech_id == "s1"
     assert barge_in.outcome == "committed"
     assert "nothing of the speech had been captured yet" in barge_in.explanation

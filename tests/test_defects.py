@@ -179,7 +179,7 @@ EXPECTED: dict[str, Check] = {
     "speaking-but-silent: the sink holds audio back": measures(1000),
     "speaking-but-silent: the TTS stalls": measures(1000),
     "gate-left-closed: nobody resumes": says("opened", False),
-    "gap-in-speech: blocked in the sink": says("kind", "blocked in the sink"),
+    "gap-in-speech: held in the sink": says("kind", "held in the sink"),
     "gap-in-speech: starved: the TTS stalls": says("kind", "starved"),
     "position-off: claims more than was sent": measures(380, 420),
     "finished-uninterrupted: cut, reported as not interrupted": all_that_is_missing,

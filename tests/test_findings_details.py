@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from probe.trace.events import Faulted, FrameCaptured, SizeBounded
+from probe.trace.events import (
+    Faulted,
+    FrameCaptured,
+    SizeBounded,
+    SourceClosed,
+    SpeechCreated,
+    SpeechDone,
+)
 from reports import Analysis, Finding, analyze
 from reports.findings import RULES, SEVERITIES
 from reports.units import time_ms
 from tests.findings_calls import HandCall, at, barge_in, clean_call, reply
-from tests.report_traces import header, taps, write
+from tests.report_traces import Simulation, header, taps, write
 
 
 def the(analysis: Analysis, rule: str) -> Finding:
@@ -384,3 +392,158 @@ def test_what_happened_at_one_instant_is_told_in_the_order_of_the_rule(
         timeout=60,
     ).stdout.splitlines()
     assert told == ["first such frame captured", "last such frame captured"]
+
+
+# --- Why a source refuses ------------------------------------------------------------------------
+
+
+def refused_call(*, closed: bool = False, busy: bool = False, committed: bool = False) -> HandCall:
+    """20 ms of a second speech that its source refuses."""
+    call = reply(HandCall())
+    if committed:
+        call.commit(505).created(600, "s2")
+    else:
+        call.created(600, "s2")
+    if busy:
+        call.capture(601, 500, "s2").push(601.1, 500)
+        call.events[-1] = replace(call.events[-1], ended_ns=at(1000))  # type: ignore[type-var,call-arg]
+    if closed:
+        call.add(SourceClosed(at(602), 1))
+    call.capture(603, 20, "s2", end="raised", ended_ms=603.2, error="RtcError")
+    call.push(603.1, 20, accepted=False)
+    if busy:
+        call.send(610, 500)
+    return call.mark(1200, "flush", "s2").done(1201, "s2")
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "cause"),
+    [
+        (refused_call(closed=True), "The source had been closed.", "had been closed"),
+        (refused_call(busy=True), "Another push was under way.", "one push at a time"),
+        (refused_call(), "although nobody interrupted", "raised instead of taking"),
+    ],
+)
+def test_a_refusal_says_why(tmp_path: Path, call: HandCall, message: str, cause: str) -> None:
+    finding = the(call.analysis(tmp_path), "sink-refuses")
+    assert message in finding.message
+    assert "refused by the source" in finding.message
+    assert cause in finding.cause
+    assert "interruption" not in finding.cause
+
+
+def test_what_an_exception_said_is_told_where_the_trace_has_it(tmp_path: Path) -> None:
+    call = reply(HandCall()).created(600, "s2")
+    call.capture(
+        601, 20, "s2", end="raised", error="RtcError", detail="an error occured: InvalidState"
+    ).drop(20)
+    call.mark(603, "flush", "s2").done(604, "s2")
+    finding = the(call.analysis(tmp_path), "sink-refuses")
+    assert "It raised RtcError: an error occured: InvalidState." in finding.message
+    assert finding.evidence.facts["detail"] == "an error occured: InvalidState"
+
+
+def test_captures_that_fail_after_an_interruption_are_laid_to_it(tmp_path: Path) -> None:
+    call = barge_in().created(500, "s2")
+    call.capture(501, 20, "s2", end="cancelled").drop(20).mark(502, "flush", "s2").done(503, "s2")
+    finding = the(call.analysis(tmp_path), "sink-refuses")
+    assert "An interruption cancelled something" in finding.cause
+    assert finding.evidence.moments[0].event == "an earlier speech is interrupted"
+
+
+def test_captures_that_are_cancelled_with_no_interruption_before_them(tmp_path: Path) -> None:
+    call = reply(HandCall()).created(600, "s2")
+    call.capture(601, 20, "s2", end="cancelled").drop(20).mark(602, "flush", "s2").done(603, "s2")
+    assert "no interruption" in the(call.analysis(tmp_path), "sink-refuses").cause
+
+
+# --- What took swallowed audio -------------------------------------------------------------------
+
+
+def taken(*, paused: bool) -> HandCall:
+    """The source is cleared in the middle of a speech nobody interrupts, after a pause or not."""
+    call = HandCall().created(0).capture(1, 500).push(2, 500).mark(3, "flush").send(10, 190)
+    if paused:
+        call.mark(200, "pause")
+    call.cleared(200.1).lose(200)
+    if paused:
+        call.mark(210, "resume")
+    return call.send(220, 110).finished(331, 300).done(332)
+
+
+def test_only_a_pause_is_called_one(tmp_path: Path) -> None:
+    with_pause, without = (
+        the(taken(paused=paused).analysis(tmp_path), "swallowed-audio") for paused in (True, False)
+    )
+    for finding in (with_pause, without):
+        assert finding.message.endswith(
+            "never sent, from 190 ms of it on: taken by a clear of the source."
+        )
+    assert "pause" in with_pause.cause
+    assert "pause" not in without.cause + without.remedy
+
+
+def unexplained(*, later: bool) -> HandCall:
+    """The middle of a reply vanishes in the sink, and nothing in the trace says why."""
+    call = HandCall().created(0).capture(1, 100).capture(1.1, 100).push(2, 100).drop(100)
+    if later:
+        call.capture(1.2, 100).push(2.1, 100).mark(3, "flush").send(10, 200)
+        return call.finished(211, 200).done(212)
+    return call.mark(3, "flush").send(10, 100).finished(111, 100).done(112)
+
+
+def test_what_is_lost_for_certain_is_found_though_the_ledger_does_not_balance(
+    tmp_path: Path,
+) -> None:
+    analysis = unexplained(later=True).analysis(tmp_path)
+    assert analysis.balanced is False
+    finding = the(analysis, "swallowed-audio")
+    assert finding.message.startswith("At least 100.0 ms (2400 samples) of a speech")
+    assert finding.evidence.samples == 2400
+    assert [part.cause for part in finding.evidence.parts] == [
+        "never pushed, although later audio was"
+    ]
+    told = {n.rule: n.reason for n in analysis.not_judged}
+    assert told["swallowed-audio"] == "2400 samples are unaccounted for"
+
+
+def test_what_is_lost_at_the_end_is_known_exactly(tmp_path: Path) -> None:
+    analysis = unexplained(later=False).analysis(tmp_path)
+    assert analysis.balanced is True
+    finding = the(analysis, "swallowed-audio")
+    assert finding.message.startswith("100.0 ms (2400 samples) of a speech")
+    assert "still inside when the speech was over" in finding.message
+
+
+def test_the_parts_of_what_was_swallowed_add_up_without_the_tail(tmp_path: Path) -> None:
+    """104 ms are cleared, of which the last 4 are a rest that would have stayed in the source."""
+    call = HandCall().created(0).capture(1, 204).push(2, 204).mark(3, "flush").send(10, 100)
+    call.cleared(110.1).lose(104).silence(110, 500).finished(111, 100).done(112)
+    finding = the(call.analysis(tmp_path), "swallowed-audio")
+    assert sum(part.samples for part in finding.evidence.parts) == finding.evidence.samples
+
+
+# --- Which sink's gate ---------------------------------------------------------------------------
+
+
+def test_a_gate_left_closed_is_met_by_what_goes_through_its_own_sink(tmp_path: Path) -> None:
+    severities = []
+    for through_old in (True, False):
+        call = Simulation(step_ns=1_037, grid_ns=300, numbered=True)
+        old = call.sink
+        call.happens(SpeechCreated, "s1", "say")
+        call.capture(2400)
+        call.tick(5)
+        call.pause()
+        call.happens(SpeechDone, "s1")
+        new = call.swap()
+        call.flush(sink=old)
+        call.tick(120)
+        call.happens(SpeechCreated, "s2", "say")
+        call.capture(2400, "s2", sink=old if through_old else new)
+        call.tick(120)
+        call.resume(sink=old)
+        call.tick(30)
+        path = write(tmp_path / f"{through_old}.jsonl", call.end())
+        severities.append(the(analyze(path), "gate-left-closed").severity)
+    assert severities == ["error", "warning"]

@@ -452,7 +452,9 @@ PROOFS: dict[str, list[Proof]] = {
     "relabelled-rate": [
         Proof(
             lambda: relabelled(22_050), lambda: relabelled(24_000),
-            samples=4800, figure=8.8, says="8.8 % too fast",
+            samples=4800, figure=8.8,
+            says="captured at 22050 Hz was pushed as 24000 Hz and not resampled: 217.7 ms (4800 "
+            "samples) were played in 200.0 ms, 8.8 % too fast.",
         ),
         Proof(
             lambda: relabelled(48_000), lambda: relabelled(24_000),

@@ -11,11 +11,14 @@ from probe.trace.events import (
     PlaybackReported,
     QueueCleared,
     SilenceInserted,
+    SourceClosed,
+    Tapped,
+    Untapped,
 )
 from probe.trace.reader import read_trace
 from reports.account.ledger import balance
 from tests.ledger_lines import captured, cleared, mark, of, only, pushed, sent
-from tests.report_traces import MS, Simulation, write
+from tests.report_traces import MS, Simulation, taps, write
 
 # --- Tails ---------------------------------------------------------------------------------------
 
@@ -130,3 +133,66 @@ def test_a_clear_takes_what_is_inside_and_not_what_left_after_it(tmp_path: Path)
     segment = only(analysis)
     assert (segment.cleared_samples, segment.losses[0].start_sample) == (720, 240)
     assert analysis.balanced is True
+
+
+# --- Closed sources ------------------------------------------------------------------------------
+
+
+def test_a_source_that_is_closed_takes_only_what_comes_last(tmp_path: Path) -> None:
+    # What lies before a sample that left had left, or was cleared, long before the end.
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 1200),
+        pushed(2, 1, 0, 1200),
+        sent(10, 0, 240),
+        sent(20, 720, 240),
+        SourceClosed(30 * MS, 1),
+    )
+    segment = only(analysis)
+    assert segment.cleared_samples == 240
+    assert analysis.unaccounted_samples == 480
+
+
+def test_a_push_behind_the_end_of_a_source_is_not_taken_by_it(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480),
+        pushed(2, 1, 0, 240),
+        sent(10, 0, 240),
+        SourceClosed(30 * MS, 1),
+        pushed(40, 2, 240, 240),
+    )
+    segment = only(analysis)
+    assert (segment.cleared_samples, segment.queued_samples) == (0, 240)
+
+
+def test_what_nobody_read_is_not_taken_by_the_end_of_its_source(tmp_path: Path) -> None:
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 240),
+        pushed(2, 1, 0, 240),
+        SourceClosed(30 * MS, 1),
+        tapped=[*taps()[:2], Tapped(20 * MS, "sent", 1, 24_000, 1, block_samples=240)],
+    )
+    segment = only(analysis)
+    assert (segment.unknown_samples, segment.cleared_samples, segment.sent) == (240, None, None)
+
+
+def test_a_wire_that_was_left_alone_and_read_again_shows_what_leaves_then(tmp_path: Path) -> None:
+    again = Tapped(200 * MS, "sent", 1, 24_000, 1, block_samples=240)
+    analysis = of(
+        tmp_path,
+        captured(1, 1, 0, 480, speech="s1"),
+        pushed(2, 1, 0, 480),
+        sent(10, 0, 240),
+        Untapped(15 * MS, "sent", 1),
+        captured(100, 2, 480, 240, speech="s2"),
+        pushed(101, 2, 480, 240),
+        again,
+        captured(210, 3, 720, 240, speech="s3"),
+        pushed(211, 3, 720, 240),
+        sent(220, 720, 240),
+    )
+    assert [s.unknown_samples for s in analysis.segments] == [240, 240, 0]
+    assert analysis.unaccounted_because == ()
+    assert analysis.segments[2].balanced is True

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
@@ -272,6 +273,7 @@ def test_the_trace_ends_shortly_after_the_session(sessions: dict[str, Any]) -> N
     assert events[-1]["event"] == "trailer"
     assert events[-1]["reason"] == "session_closed"
     assert len(of(events, "state")) == 1, "the last events come after the close"
+    assert events[-1]["counts"] == Counter(event["event"] for event in events[:-1])
 
 
 @needs_node

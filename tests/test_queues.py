@@ -82,3 +82,16 @@ def test_a_constructor_that_is_not_known_gives_no_size(
         source: Any = Other(24_000)
     assert source.rate == 24_000
     assert sizes.of(source) is None
+
+
+def test_a_class_that_takes_nothing_new_is_left_alone_and_nobody_counted(
+    sizes: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rtc, "AudioSource", int)
+    with pytest.raises(TypeError), sizes.looking():
+        pass
+    monkeypatch.setattr(rtc, "AudioSource", FakeSource)
+    constructor = FakeSource.__init__
+    with sizes.looking():
+        assert sizes.of(FakeSource(24_000, 1, 70)) == 70
+    assert FakeSource.__init__ is constructor

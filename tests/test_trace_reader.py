@@ -186,6 +186,33 @@ def test_push_refused_late_keeps_its_room_or_gives_it_back(write: Write) -> None
     assert read_trace(write(first, FramePushed(2, 2, 1, 0, 10, 8000, 1), refused)).complete
 
 
+ROOMS: list[tuple[list[tuple[int, bool]], bool]] = [
+    # Start of each push of 10 samples and whether it was accepted; whether that is sound.
+    ([(0, True), (10, False), (10, True)], True),
+    ([(0, False), (10, False), (20, True), (30, True)], True),
+    ([(0, False), (10, False), (10, True), (20, True)], True),
+    ([(0, False), (10, False), (0, True), (10, True)], True),
+    ([(0, True), (10, False), (20, True), (30, False), (30, True)], True),
+    ([(0, True), (10, False), (25, True)], False),
+    ([(0, True), (10, False), (15, True)], False),
+    ([(0, True), (10, True), (10, False), (5, True)], False),
+    ([(0, True), (20, True)], False),
+    ([(0, False), (20, True)], False),
+]
+
+
+@pytest.mark.parametrize(("rooms", "sound"), ROOMS)
+def test_room_of_refused_pushes_is_nobodys_however_many_follow(
+    write: Write, rooms: list[tuple[int, bool]], sound: bool
+) -> None:
+    pushes = [
+        FramePushed(nth, nth, 1, start, 10, 8000, 1, accepted)
+        for nth, (start, accepted) in enumerate(rooms, 1)
+    ]
+    trace = read_trace(write(*pushes))
+    assert kinds(trace) == ([] if sound else ["inconsistent"])
+
+
 def test_trace_with_nothing_but_header_and_trailer_is_complete(write: Write) -> None:
     trace = read_trace(write())
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,20 @@ from probe.trace.events import (
     FrameCaptured,
     FramePushed,
     HandedOver,
+    InterruptCalled,
+    OverlapJudged,
     RunSent,
     SessionClosed,
     SinkMarked,
+    SpeechCommitted,
     SpeechCreated,
     SpeechDone,
 )
 from reports import Analysis, BargeIn, analyze, summarize
+from reports.assertions.evaluation import check
+from reports.compare.measures import MEASURES
 from reports.compare.runs import leaked_ms, outcome_of
+from reports.show import terminal
 from tests.report_traces import MS, taps, write
 from tests.test_barge_ins import cleared, commit, mark, of, only, reply, user
 
@@ -93,6 +100,93 @@ def test_a_caller_who_interrupts_and_leaves_has_interrupted(tmp_path: Path) -> N
     )
     assert only(analysis).outcome == "committed"
     assert analysis.counted == analysis.barge_ins
+
+
+@pytest.mark.parametrize("event", [CallerLeft(199 * MS), CallerLeft(200 * MS + 1)])
+def test_a_caller_who_is_gone_interrupts_nothing_though_the_session_stays(
+    tmp_path: Path, event: Event
+) -> None:
+    assert only(ended(tmp_path, event)).outcome == "hung-up"
+
+
+def test_a_caller_who_spoke_after_one_had_left_is_there(tmp_path: Path) -> None:
+    events = [CallerLeft(100 * MS), user(150, True), user(210, False)]
+    assert only(ended(tmp_path, *events)).outcome == "committed"
+
+
+def test_a_pause_on_suspicion_is_no_verdict_where_the_closing_ends_the_speech(
+    tmp_path: Path,
+) -> None:
+    barge_in = only(
+        ended(tmp_path, user(90, True), mark(100, "pause"), SessionClosed(199 * MS), at_ms=200)
+    )
+    assert barge_in.outcome == "closed"
+    assert (barge_in.verdict_ns, barge_in.leaked, barge_in.causes) == (None, None, None)
+    assert (barge_in.pause_ns, barge_in.onset_ns) == (100 * MS, 90 * MS)
+    assert [moment.event for moment in barge_in.story if "closing" in moment.event] == [
+        "commit: the closing of the session ends the speech"
+    ]
+
+
+def test_a_verdict_that_came_before_the_closing_stands(tmp_path: Path) -> None:
+    barge_in = only(
+        ended(
+            tmp_path,
+            user(90, True),
+            OverlapJudged(120 * MS, True, "s1"),
+            SessionClosed(199 * MS),
+        )
+    )
+    assert (barge_in.outcome, barge_in.verdict_kind) == ("committed", "overlap")
+
+
+def test_what_the_new_agent_says_is_not_ended_by_the_handover(tmp_path: Path) -> None:
+    for created_ns, outcome in ((100_000, "handed-over"), (100_001, "committed")):
+        events = [replace(e, at_ns=created_ns) if isinstance(e, SpeechCreated) else e
+                  for e in reply(sent_ms=250)]  # fmt: skip
+        events += [HandedOver(100_000, 1, 2), *commit(200, "programmatic")]
+        analysis = of(tmp_path, *events, mark(201, "clear"), cleared(259))
+        assert only(analysis).outcome == outcome
+
+
+def test_what_is_no_barge_in_has_to_be_asked_for(tmp_path: Path) -> None:
+    analysis = ended(tmp_path, SessionClosed(199 * MS, "user_initiated"))
+    assert check(analysis, "barge_ins == 0").holds is True
+    assert check(analysis, "leaked.sent < 1ms").holds is False, "there is no barge-in"
+    assert check(analysis, "#closed after_commit.sent < 1s").holds is True
+    assert check(analysis, "#1 outcome == closed").holds is True
+
+
+def test_what_is_left_out_of_a_summary_is_counted_apart(tmp_path: Path) -> None:
+    silent: list[Event] = [
+        SpeechCreated(300 * MS, "s2", "say"),
+        InterruptCalled(310 * MS, "s2", "activity"),
+        SpeechCommitted(310 * MS + 100, "s2"),
+    ]
+    analysis = of(
+        tmp_path,
+        *reply(sent_ms=250),
+        *commit(200, "activity"),
+        mark(201, "clear"),
+        cleared(259),
+        *silent,
+        SpeechCreated(400 * MS, "s3", "say"),
+        SessionClosed(410 * MS),
+        *commit(410.1, "programmatic", "s3"),
+    )
+    assert [b.outcome for b in analysis.barge_ins] == ["committed", "committed", "closed"]
+    assert [b.has_audio for b in analysis.barge_ins] == [True, False, False]
+    summary = summarize([analysis])
+    assert (summary.barge_ins, dict(summary.outcomes)) == (1, {"committed": 1})
+    assert dict(summary.left_out) == {"closed": 1, "without audio": 1}
+    assert summary.leaked["sent"] is not None
+    assert (summary.leaked["sent"].count, summary.leaked["sent"].median_ns) == (1, 60 * MS)
+    (leaked,) = [measure for measure in MEASURES if measure.name == "leaked-sent"]
+    assert leaked.of(analysis) == 60, "a mean over the one that could leak"
+    assert outcome_of(analysis) == "committed, committed"
+    text = terminal.render([analysis])
+    assert "left out" in text
+    assert "1 closed, 1 without audio" in text
 
 
 # --- Whose pause it was --------------------------------------------------------------------------

@@ -132,4 +132,4 @@ def test_a_table_holds_every_outcome(outcome: Outcome, tmp_path: Path) -> None:
     for row in rows:
         assert row[head.index("seg") + 2] == "1"
         assert len(row) <= 80
-    assert f" {outcome} " in rows[-1]
+    assert any(f" {outcome} " in row for row in rows)

@@ -32,11 +32,15 @@ class _QueueSizes:
 
     @contextlib.contextmanager
     def looking(self) -> Iterator[None]:
-        """One more looks on; the last one leaves the class as it was."""
+        """One more looks on; the last one leaves the class as it was.
+
+        Raises:
+            Exception: the class can't be looked on at; nobody is counted then.
+        """
         with self._lock:
-            self._looking += 1
-            if self._looking == 1:
+            if not self._looking:
                 self._patch = InstancePatch(rtc.AudioSource, "__init__", self._noting())
+            self._looking += 1
         try:
             yield
         finally:

@@ -83,7 +83,8 @@ class SessionTap:
         name = compat.CLOSING_CALL
         close = getattr(self._session, name, None)
         if close is not None:
-            self._closing = Patches(self._session, {name: self._seeing_it_close(close)})
+            replacement = {name: self._seeing_it_close(close)}
+            self._closing = self._guard.attempt("close", Patches, self._session, replacement)
         for handle in compat.running_speeches(self._session):
             self._watch(handle)
         self.look()

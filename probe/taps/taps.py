@@ -73,7 +73,7 @@ class Taps:
 
     def install(self) -> None:
         """Put everything on. Call it on the session's loop, or before there is one."""
-        self._looking.enter_context(QUEUE_SIZES.looking())
+        self._guard.attempt("queues", self._looking.enter_context, QUEUE_SIZES.looking())
         self._occasion()
         self._session_tap.install()
         self._output.install()

@@ -208,7 +208,7 @@ DEFECTS: Final = _by_rule((
     _P("speaking-but-silent", "the TTS stalls", _TTS_STALL, mended=_UNINTERRUPTED),
     _P("gate-left-closed", "nobody resumes", replace(_PAUSED, ends=False),
        driver=_sink("ForgetsResume")),
-    _P("gap-in-speech", "blocked in the sink", _UNINTERRUPTED, sink=_sink("StarvesSource")),
+    _P("gap-in-speech", "held in the sink", _UNINTERRUPTED, sink=_sink("StarvesSource")),
     _P("gap-in-speech", "starved: the TTS stalls", _TTS_STALL, mended=_UNINTERRUPTED),
     _P("position-off", "claims more than was sent", _UNINTERRUPTED, sink=_sink("ClaimsMore")),
     _P("finished-uninterrupted", "cut, reported as not interrupted", _CUT,

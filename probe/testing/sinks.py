@@ -91,6 +91,8 @@ class PushesAfterClear(ReferenceAudioOutput):
         self._pusher = asyncio.create_task(self._push_late(late))
 
     async def _push_late(self, frames: list[rtc.AudioFrame]) -> None:
+        # A frame that is under way at the clear is cleared when it is in, with what lies behind it.
+        await asyncio.sleep(0.02)
         for frame in frames:
             await self._audio_source.capture_frame(frame)
 

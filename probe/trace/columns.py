@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from probe.trace.events import (
     Header,
     RunSent,
     SilenceInserted,
-    SinkHabit,
     Trailer,
 )
 from probe.trace.problems import TraceProblem
@@ -179,91 +178,39 @@ class Trace:
             (event.at_ns, line, event)  # type: ignore[union-attr]  # no header is among them
             for event, line in zip(self.events, self.event_lines.tolist(), strict=True)
         ]
-        for columns, build in (
-            (self.captured, self._captured),
-            (self.pushed, self._pushed),
-            (self.sent, self._sent),
-            (self.inserted, self._inserted),
-        ):
+        kinds: tuple[tuple[Any, type[Event]], ...] = (
+            (self.captured, FrameCaptured),
+            (self.pushed, FramePushed),
+            (self.sent, RunSent),
+            (self.inserted, SilenceInserted),
+        )
+        for columns, kind in kinds:
             for row, (at_ns, line) in enumerate(
                 zip(columns.at_ns.tolist(), columns.line.tolist(), strict=True)
             ):
-                rows.append((at_ns, line, build(row)))
+                rows.append((at_ns, line, self._event(kind, columns, row)))
         rows.sort(key=lambda row: row[:2])
         return (event for _, _, event in rows)
 
-    def _captured(self, row: int) -> Event:
-        c = self.captured
-        return FrameCaptured(
-            at_ns=int(c.at_ns[row]),
-            frame=int(c.frame[row]),
-            start_sample=int(c.start_sample[row]),
-            samples=int(c.samples[row]),
-            rate_hz=int(c.rate_hz[row]),
-            channels=int(c.channels[row]),
-            speech=self.text(c.speech[row]),
-            end=_end(c.end[row]),
-            ended_ns=_optional(c.ended_ns[row]),
-            error=self.text(c.error[row]),
-            data_bytes=_optional(c.data_bytes[row]),
-            detail=self.text(c.detail[row]),
-        )
+    def _event(self, kind: type[Event], columns: Any, row: int) -> Event:
+        values = {field.name: self._value(columns, field.name, row) for field in fields(kind)}
+        return kind(**values)
 
-    def _pushed(self, row: int) -> Event:
-        c = self.pushed
-        ranges = slice(int(c.range_offset[row]), int(c.range_offset[row + 1]))
-        return FramePushed(
-            at_ns=int(c.at_ns[row]),
-            push=int(c.push[row]),
-            source=int(c.source[row]),
-            start_sample=int(c.start_sample[row]),
-            samples=int(c.samples[row]),
-            rate_hz=int(c.rate_hz[row]),
-            channels=int(c.channels[row]),
-            accepted=bool(c.accepted[row]),
-            captured=[
-                (_optional(start), int(samples))
-                for start, samples in zip(
-                    c.range_start[ranges], c.range_samples[ranges], strict=True
-                )
+    def _value(self, columns: Any, name: str, row: int) -> Any:
+        """What the event of a row has in a field."""
+        if name == "captured":
+            if not columns.matched[row]:
+                return None
+            ranges = slice(*columns.range_offset[row : row + 2].tolist())
+            starts, lengths = columns.range_start[ranges], columns.range_samples[ranges]
+            return [
+                (None if start == NONE else start, samples)
+                for start, samples in zip(starts.tolist(), lengths.tolist(), strict=True)
             ]
-            if c.matched[row]
-            else None,
-            ambiguous_samples=int(c.ambiguous_samples[row]),
-            end=_end(c.end[row]),
-            ended_ns=_optional(c.ended_ns[row]),
-            error=self.text(c.error[row]),
-            added_samples=int(c.added_samples[row]),
-            habit=cast("SinkHabit | None", self.text(c.habit[row])),
-            detail=self.text(c.detail[row]),
-        )
-
-    def _sent(self, row: int) -> Event:
-        c = self.sent
-        return RunSent(
-            at_ns=int(c.at_ns[row]),
-            until_ns=int(c.until_ns[row]),
-            source=int(c.source[row]),
-            start_sample=_optional(c.start_sample[row]),
-            samples=int(c.samples[row]),
-            block_offset_samples=int(c.block_offset_samples[row]),
-            ambiguous_samples=int(c.ambiguous_samples[row]),
-        )
-
-    def _inserted(self, row: int) -> Event:
-        c = self.inserted
-        return SilenceInserted(
-            at_ns=int(c.at_ns[row]),
-            until_ns=int(c.until_ns[row]),
-            source=int(c.source[row]),
-            samples=int(c.samples[row]),
-            ambiguous_samples=int(c.ambiguous_samples[row]),
-        )
-
-
-def _optional(value: Any) -> int | None:
-    return None if value == NONE else int(value)
-
-
-def _end(index: Any) -> Any:
-    return None if index < 0 else ENDS[index]
+        column = getattr(columns, name)
+        value = column[row].item()
+        if name == "end":
+            return None if value < 0 else ENDS[value]
+        if column.dtype == np.int32:
+            return self.text(value)
+        return None if value == NONE else value

@@ -23,20 +23,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probe.trace.columns import Ints, PushedColumns
-from probe.trace.events import Event, Tapped, Untapped
+from probe.trace.events import Event
 from probe.trace.problems import TraceProblem, found
+from probe.trace.stretches import BLOCK_NS, Bools, Stretches
 
 __all__ = ["Settled", "settle"]
 
-Bools = NDArray[np.bool_]
-
-BLOCK_NS: Final = 10_000_000
-
 LONGEST_RUN_NS: Final = 200_000_000
 """When a run ends at the latest."""
-
-UNKNOWN_RESOLUTION_NS: Final = 20_000_000
-"""Taken where a tap does not say how exact its times are: what reading block by block reaches."""
 
 SLIP_NS: Final = 8_000_000
 """How far a stretch may be off the beat: less than a block, so that one left out or added is seen.
@@ -87,7 +81,7 @@ def settle(
         inserted: the same of `SilenceInserted`.
         whole: whether the trace was closed; one that was cut may end anywhere.
     """
-    wire = _Wire.of(events, event_lines, pushed, sent, inserted)
+    wire = Stretches.of(events, event_lines, pushed, sent, inserted)
     if not len(wire.line):
         return Settled(dict(sent), dict(inserted), (), 0)
     beat = _Beat.of(wire)
@@ -103,128 +97,6 @@ def settle(
         (*_check_stretches(wire), *_check_blocks(wire, beat, whole), *problems),
         int(np.max(beat.behind_ns, where=sound, initial=0)),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wire:
-    """Sent runs and inserted silence in one table, reading by reading, each in the order of the
-    file, which is the order in which blocks left; and what the tap of their source says."""
-
-    at_ns: Ints
-    until_ns: Ints
-    samples: Ints
-    offset: Ints
-    """Where in its first block it begins; 0 for silence, which does not say."""
-    line: Ints
-    source: Ints
-    is_sent: Bools
-    first: Bools
-    """Whether it is the first of its reading."""
-    block: Ints
-    """Samples per block, 0: not known."""
-    grouped: Bools
-    resolution_ns: Ints
-    since_ns: Ints
-    """When its reading began, at the earliest."""
-    order: Ints
-    """Place of each row: first the sent ones, then the inserted ones."""
-
-    @classmethod
-    def of(
-        cls,
-        events: Sequence[Event],
-        event_lines: Ints,
-        pushed: PushedColumns,
-        sent: Mapping[str, Any],
-        inserted: Mapping[str, Any],
-    ) -> _Wire:
-        line = np.concatenate((sent["line"], inserted["line"]))
-        source = np.concatenate((sent["source"], inserted["source"]))
-        order = np.lexsort((line, source))
-        taps = _Taps.of(events, event_lines)
-        reading = taps.reading(source[order], line[order])
-        first = np.append(True, (np.diff(source[order]) != 0) | (np.diff(reading) != 0))
-        block = taps.block[reading]
-        silent = block == 0
-        if silent.any() and len(pushed):
-            # A tap that does not say it: the source's rate is that of what it was given.
-            names, row = np.unique(pushed.source, return_index=True)
-            place = np.minimum(np.searchsorted(names, source[order]), len(names) - 1)
-            rate = np.where(names[place] == source[order], pushed.rate_hz[row][place], 0)
-            block = np.where(silent, rate // 100, block)
-
-        def both(name: str) -> Ints:
-            values: Ints = np.concatenate((sent[name], inserted[name]))[order]
-            return values
-
-        offset = np.concatenate((sent["block_offset_samples"], np.zeros_like(inserted["line"])))
-        return cls(
-            at_ns=both("at_ns"),
-            until_ns=both("until_ns"),
-            samples=both("samples"),
-            offset=offset[order],
-            line=line[order],
-            source=source[order],
-            is_sent=order < len(sent["line"]),
-            first=first,
-            block=block,
-            grouped=taps.grouped[reading] & (block > 0),
-            resolution_ns=taps.resolution_ns[reading],
-            since_ns=taps.since_ns[reading],
-            order=order,
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Taps:
-    """What begins a reading, by source and by line; the last row stands for none at all."""
-
-    key: Ints
-    block: Ints
-    grouped: Bools
-    resolution_ns: Ints
-    since_ns: Ints
-
-    @classmethod
-    def of(cls, events: Sequence[Event], lines: Ints) -> _Taps:
-        rows = []
-        since: dict[int, int] = {}
-        for event, line in zip(events, lines.tolist(), strict=True):
-            if not isinstance(event, Tapped | Untapped) or event.source is None:
-                continue
-            if isinstance(event, Tapped) and event.boundary == "sent":
-                block = event.block_samples
-                resolution = event.resolution_ns
-                rows.append(
-                    (
-                        _key(event.source, line),
-                        (event.rate_hz or 0) // 100 if block is None else block,
-                        event.grouped,
-                        UNKNOWN_RESOLUTION_NS if resolution is None else resolution,
-                        min(since.get(event.source, event.at_ns), event.at_ns),
-                    )
-                )
-            else:
-                since[event.source] = event.at_ns
-        rows.sort()
-        rows.append((np.iinfo(np.int64).max, 0, False, UNKNOWN_RESOLUTION_NS, 0))
-        table = [np.array(column) for column in zip(*rows, strict=True)]
-        return cls(table[0], table[1], table[2], table[3], table[4])
-
-    def reading(self, source: Ints, line: Ints) -> Ints:
-        """Row of the tap that each stretch was read by: the last of its source before it, else the
-        first."""
-        last = len(self.key) - 1
-        before = np.searchsorted(self.key, _key(source, line), "right") - 1
-        after = np.minimum(before + 1, last)
-        own, next_own = ((self.key >> 32)[place] == source for place in (before, after))
-        row: Ints = np.where(own & (before >= 0), before, np.where(next_own, after, last))
-        return row
-
-
-def _key(source: Any, line: Any) -> Any:
-    """One number that sorts by source, then by line."""
-    return (source << 32) + line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,7 +123,7 @@ class _Beat:
     reading: Ints
 
     @classmethod
-    def of(cls, wire: _Wire) -> _Beat:
+    def of(cls, wire: Stretches) -> _Beat:
         reading = np.cumsum(wire.first) - 1
         begin = np.flatnonzero(wire.first)
         total = np.cumsum(wire.samples)
@@ -316,7 +188,7 @@ def _edges(begin: NDArray[Any], end: NDArray[Any]) -> NDArray[Any]:
 # --- Checks --------------------------------------------------------------------------------------
 
 
-def _check_stretches(wire: _Wire) -> Iterator[TraceProblem]:
+def _check_stretches(wire: Stretches) -> Iterator[TraceProblem]:
     """Each stretch by itself."""
     line, known = wire.line, wire.block > 0
     yield from found(wire.samples == 0, line, "inconsistent", "a stretch without samples")
@@ -347,7 +219,7 @@ def _check_stretches(wire: _Wire) -> Iterator[TraceProblem]:
     yield from found(again, line, "inconsistent", "inserted: a stretch is written twice")
 
 
-def _check_blocks(wire: _Wire, beat: _Beat, whole: bool) -> Iterator[TraceProblem]:
+def _check_blocks(wire: Stretches, beat: _Beat, whole: bool) -> Iterator[TraceProblem]:
     """Where every tick yields a block, each stretch goes on where the one before it stopped."""
     block = np.maximum(wire.block, 1)
     yield from found(
@@ -365,7 +237,7 @@ def _check_blocks(wire: _Wire, beat: _Beat, whole: bool) -> Iterator[TraceProble
     )
 
 
-def _contradictions(wire: _Wire, beat: _Beat) -> Iterator[tuple[Bools, str]]:
+def _contradictions(wire: Stretches, beat: _Beat) -> Iterator[tuple[Bools, str]]:
     """Edges at which a beat does what no lateness explains, and what to say of them."""
     grouped = np.repeat(wire.grouped, 2)
     rose = beat.lost_ns > 0
@@ -385,7 +257,7 @@ def _contradictions(wire: _Wire, beat: _Beat) -> Iterator[tuple[Bools, str]]:
     yield squeezed & ~inside, "two stretches left one source at the same time"
 
 
-def _check_beat(wire: _Wire, beat: _Beat) -> tuple[list[TraceProblem], Bools]:
+def _check_beat(wire: Stretches, beat: _Beat) -> tuple[list[TraceProblem], Bools]:
     """What contradicts itself, and what came late.
 
     Returns:

@@ -61,7 +61,7 @@ class Crossed:
             rows,
         )
 
-    def taken(self, rows: Bools) -> Crossed:
+    def taken(self, rows: Bools | Ints) -> Crossed:
         return Crossed(**{name: values[rows] for name, values in columns_of(self).items()})
 
     @property

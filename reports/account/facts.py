@@ -50,6 +50,8 @@ class Source:
     number: int
     block: int
     """Samples it hands on per tick."""
+    queue_ms: int | None
+    """Capacity of its queue; ``None``: not known."""
     resolution_ns: int
     """How exact the instants are at which something left it."""
     sink: int | None
@@ -204,6 +206,7 @@ def _source(
     return Source(
         number=number,
         block=max(block, 1),
+        queue_ms=next((tap.queue_ms for tap in reversed(taps) if tap.queue_ms), None),
         # A resolution of nothing was never measured: a stamp is as late as its block.
         resolution_ns=late_ns
         + (max((tap.resolution_ns or 0 for tap in wire), default=0) or SENT.resolution_ns),

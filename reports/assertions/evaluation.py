@@ -65,15 +65,22 @@ def _checks(analysis: Analysis, assertion: Assertion) -> list[Check]:
         return [Check(None, judged.segment, judged.holds, judged.reason, None, ())]
     chosen = [
         _checked(analysis, number, barge_in, assertion.judge(analysis, barge_in))
-        for number, barge_in in enumerate(analysis.counted, 1)
-        if assertion.selector in (None, number, barge_in.verdict_kind, barge_in.outcome)
+        for number, barge_in in enumerate(analysis.barge_ins, 1)
+        if _is_chosen(assertion.selector, number, barge_in)
     ]
     return chosen or [_no_such(analysis, assertion.selector)]
 
 
+def _is_chosen(selector: int | str | None, number: int, barge_in: BargeIn) -> bool:
+    """Whether an assertion is about it; what interrupted nobody has to be asked for."""
+    if selector is None:
+        return barge_in.counts
+    return selector in (number, barge_in.verdict_kind, barge_in.outcome)
+
+
 def _no_such(analysis: Analysis, selector: int | str | None) -> Check:
     which = {int: f"barge-in {selector}", str: f"barge-in that is {selector}"}
-    count = len(analysis.counted)
+    count = len(analysis.barge_ins)
     reason = f"there is no {which.get(type(selector), 'barge-in')} in this trace"
     if selector is not None:
         reason += f", which has {count} barge-in{'' if count == 1 else 's'}"

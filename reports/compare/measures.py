@@ -62,6 +62,14 @@ def _order(barge_in: BargeIn) -> str:
     return text or "no mark"
 
 
+def _judged(analysis: Analysis) -> list[BargeIn]:
+    """Barge-ins with a verdict. Of a call that nobody scripted, those on a speech that had audio:
+    the others had nothing to leak, and would only make the mean smaller."""
+    judged = [barge_in for barge_in in analysis.counted if barge_in.verdict_ns is not None]
+    scripted = analysis.run is not None
+    return [barge_in for barge_in in judged if scripted or barge_in.has_audio]
+
+
 def _of_barge_ins(analysis: Analysis, values: Sequence[float | None]) -> float | None:
     """One figure of a run from those of its barge-ins.
 
@@ -75,12 +83,7 @@ def _of_barge_ins(analysis: Analysis, values: Sequence[float | None]) -> float |
 
 
 def _leaks(analysis: Analysis, boundary: str) -> list[Leak | None]:
-    """Of the barge-ins that have a verdict."""
-    return [
-        (barge_in.leaked or {}).get(boundary)
-        for barge_in in analysis.counted
-        if barge_in.verdict_ns is not None and barge_in.has_audio
-    ]
+    return [(barge_in.leaked or {}).get(boundary) for barge_in in _judged(analysis)]
 
 
 def _leaked(boundary: str) -> Callable[[Analysis], float | None]:
@@ -100,10 +103,7 @@ def _leaked_frames(boundary: str) -> Callable[[Analysis], float | None]:
 
 
 def _stop(analysis: Analysis) -> float | None:
-    stops = [
-        time_ms(b.stop_ns) for b in analysis.counted if b.verdict_ns is not None and b.has_audio
-    ]
-    return _of_barge_ins(analysis, stops)
+    return _of_barge_ins(analysis, [time_ms(b.stop_ns) for b in _judged(analysis)])
 
 
 def _position_error(analysis: Analysis) -> float | None:

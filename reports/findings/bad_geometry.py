@@ -9,6 +9,7 @@ import numpy as np
 
 from probe.trace.reader import NONE
 from reports.findings.case import Case
+from reports.findings.evidence import captured_range
 from reports.findings.rule import Found, Limits, Rule, plain
 
 __all__ = ["RULE"]
@@ -51,7 +52,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=float(len(bad)),
             segment=int(row) + 1,
             ranges=tuple(
-                case.captured_range(
+                captured_range(
                     int(c.start_sample[i]), int(c.start_sample[i] + c.samples[i]), int(c.at_ns[i])
                 )
                 for i in bad[:5].tolist()

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
-from reports.results import BargeIn, Range
-from reports.units import NS_PER_MS
-from reports.verdicts.explanations import measured
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
+from reports.findings.evidence import leak_ranges
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.results import BargeIn
+from reports.units import NS_PER_MS, ns_text
+from reports.verdicts.explanations import measured, unseen_text
 
 __all__ = ["RULE"]
 
@@ -17,16 +19,21 @@ _AFTER_NS = 1_000 * NS_PER_MS
 """How long after the caller has stopped a transcript or a judgement is still about that."""
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     for barge_in in case.barge_ins:
         over = (barge_in.over_caller or {}).get("sent")
-        if barge_in.outcome != "ignored" or over is None or barge_in.onset_ns is None:
+        if barge_in.outcome != "ignored" or barge_in.onset_ns is None:
+            continue
+        if over is None:
+            yield Unjudged(
+                f"the caller's turn at {ns_text(barge_in.onset_ns)}: {unseen_text(barge_in)}"
+            )
             continue
         length = over.ns or 0
         if length < limits["speech-ms"]:
             continue
         onset = barge_in.onset_ns
-        hush = next((stop for start, stop in case.turns if start >= onset - 1000), FOREVER)
+        hush = next((t.stop_ns for t in case.session.turns if t.start_ns == onset), FOREVER)
         reasons = _reasons(case, barge_in, onset, hush)
         why = "; ".join(reasons) if reasons else "the trace does not show why"
         yield Found(
@@ -37,20 +44,17 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=length,
             segment=barge_in.segment,
             samples=over.samples,
-            ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
-                for s in over.spans
-            ),
+            ranges=leak_ranges(over),
             moments=(
                 (onset, "the caller starts to speak"),
                 *(
                     (e.at_ns, f"transcript, {e.words} words")
-                    for e in case.transcripts
+                    for e in case.session.transcripts
                     if e.final and onset <= e.at_ns <= hush + _AFTER_NS
                 ),
                 *(
                     (e.at_ns, "the model says: no interruption")
-                    for e in case.overlaps
+                    for e in case.session.overlaps
                     if not e.is_interruption and onset <= e.at_ns <= hush + _AFTER_NS
                 ),
                 *([] if hush >= FOREVER else [(hush, "the caller stops")]),
@@ -60,18 +64,18 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 
 def _reasons(case: Case, barge_in: BargeIn, onset: int, hush: int) -> list[str]:
-    options = case.options_at(onset)
-    speech = case.speeches.get(barge_in.speech_id or "")
+    options = case.session.options_at(onset)
+    speech = case.session.speeches.get(barge_in.speech_id or "")
     reasons = []
     if speech is not None and speech.allow_interruptions is False:
         reasons.append("interruptions are not allowed for this speech")
     elif options.get("allow_interruptions") is False:
         reasons.append("interruptions are not allowed in this session")
     warmup = _number(options.get("aec_warmup_s"))
-    spoke = next((start for start, _ in case.agent_speaking), None)
+    spoke = next((start for start, _ in case.session.agent_speaking), None)
     if warmup is not None and spoke is not None and hush - spoke <= warmup * 1e9:
         reasons.append(f"echo warm-up: the first {warmup:g} s of the agent's speech are exempt")
-    heard = [e for e in case.transcripts if onset <= e.at_ns <= hush + _AFTER_NS]
+    heard = [e for e in case.session.transcripts if onset <= e.at_ns <= hush + _AFTER_NS]
     words = max((e.words for e in heard), default=0)
     least = _number(options.get("min_words"))
     if least is not None and least > words:
@@ -81,7 +85,10 @@ def _reasons(case: Case, barge_in: BargeIn, onset: int, hush: int) -> list[str]:
         reasons.append(
             f"the caller spoke for {(hush - onset) / 1e9:.2f} s and min_duration is {shortest:g} s"
         )
-    if any(not e.is_interruption and onset <= e.at_ns <= hush + _AFTER_NS for e in case.overlaps):
+    if any(
+        not e.is_interruption and onset <= e.at_ns <= hush + _AFTER_NS
+        for e in case.session.overlaps
+    ):
         reasons.append("the interruption model called it a backchannel")
     detection = options.get("turn_detection")
     if detection == "manual":

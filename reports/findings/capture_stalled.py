@@ -10,6 +10,7 @@ import numpy as np
 from probe.trace.events import Tapped
 from probe.trace.reader import NONE
 from reports.findings.case import Case
+from reports.findings.evidence import captured_range
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.units import NS_PER_MS
 
@@ -36,7 +37,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     long = np.flatnonzero(ended - c.at_ns > allowed_ns)
     for row in long.tolist():
         at, until = int(c.at_ns[row]), int(ended[row])
-        waited = until - at - case.shut_within(at, until)
+        waited = until - at - case.sinks.shut_within(at, until)
         if waited <= allowed_ns[row]:
             continue
         still = ", and had not ended when the trace did" if running[row] else ""
@@ -49,13 +50,13 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             segment=int(case.ledger.frame_segment[row]) + 1,
             samples=int(c.samples[row]),
             ranges=(
-                case.captured_range(
+                captured_range(
                     int(c.start_sample[row]), int(c.start_sample[row] + c.samples[row]), at
                 ),
             ),
             moments=(
                 (at, "capture begins"),
-                *case.mark_moments(at, until),
+                *case.sinks.moments(at, until),
                 (until, "capture still runs" if running[row] else "capture ends"),
             ),
             facts={"frame": int(c.frame[row])},

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probe.trace.events import ItemCommitted
-from reports.findings.case import FOREVER, Case, Speech
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.findings.session import Speech
 from reports.results import Length
 from reports.verdicts.explanations import measured
 
@@ -14,7 +15,7 @@ __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    for speech in case.speeches.values():
+    for speech in case.session.speeches.values():
         if not speech.segments:
             continue
         for item, rows in _pairs(speech):
@@ -23,9 +24,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 continue
             captured = sum(s.captured.samples for s in segments if s.captured is not None)
             tail = sum(s.tail_samples or 0 for s in segments)
-            if captured <= tail or any(case.left(row, -FOREVER, FOREVER).samples for row in rows):
+            if captured <= tail or any(len(case.wire.rows(row)) for row in rows):
                 continue
-            rate = case.rate_hz(rows[0])
+            rate = case.captured_rate_hz(rows[0])
             how = "as interrupted" if item.interrupted else "as spoken"
             yield Found(
                 message=(
@@ -38,7 +39,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 samples=captured,
                 moments=(
                     (case.first_ns[rows[0]], "first frame captured"),
-                    *case.mark_moments(case.first_ns[rows[0]], item.at_ns),
+                    *case.sinks.moments(case.first_ns[rows[0]], item.at_ns),
                     (item.at_ns, "the text is committed"),
                 ),
                 facts={"chars": item.chars, "interrupted": item.interrupted},
@@ -67,7 +68,7 @@ RULE = Rule(
         "See where the session adds the assistant's message after playout, and which position it "
         "cuts the text at when nothing was played."
     ),
-    needs=("captured", "pushed", "sent", "session", "balance"),
+    needs=("captured", "pushed", "sent", "all sent", "session", "balance"),
     figure="characters committed",
     unit="count",
     judge=_judge,

@@ -19,7 +19,8 @@ from probe.trace.events import (
     RealtimeUntapped,
     ResponseCreated,
 )
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.realtime.account import SAME_STEP_NS, sessions_with_other_ids
 from reports.results import GenerationStop, RealtimeMessage, Response
 from reports.units import NS_PER_MS, ns_text
@@ -142,7 +143,7 @@ class Conversation:
     def kept_by(self, message: RealtimeMessage, until_ns: int) -> ContextSent | None:
         """The last context that was sent between the interrupt of a message's speech and an
         instant, if it did not take the message off the provider's side or was not accepted."""
-        speech = self._case.speeches.get(message.speech_id or "")
+        speech = self._case.session.speeches.get(message.speech_id or "")
         tap = self.session(message)
         if speech is None or speech.committed_ns is None or tap is None:
             return None
@@ -162,7 +163,7 @@ class Conversation:
         told which response it is of, the end of every speech that was there when it was created.
         """
         if message.speech_id is not None:
-            speech = self._case.speeches.get(message.speech_id)
+            speech = self._case.session.speeches.get(message.speech_id)
             return None if speech is None else speech.done_ns
         response = self._responses.get(message.response or 0)
         if response is not None:
@@ -171,7 +172,7 @@ class Conversation:
             return None
         created = message.created_ns
         over = created
-        for speech in self._case.speeches.values():
+        for speech in self._case.session.speeches.values():
             if speech.created_ns is not None and speech.created_ns > created:
                 continue
             if speech.done_ns is None:
@@ -203,7 +204,7 @@ def told(case: Case, message: RealtimeMessage) -> list[tuple[int, str]]:
         (message.truncated_ns, f"truncated at {ns_text(message.truncated_to_ns or 0, 0)}"),
     )
     moments = [(at, what) for at, what in known if at is not None]
-    speech = case.speeches.get(message.speech_id or "")
+    speech = case.session.speeches.get(message.speech_id or "")
     if speech is not None and speech.committed_ns is not None:
         moments.append((speech.committed_ns, "the speech is interrupted"))
     if speech is not None and speech.done_ns is not None:
@@ -232,7 +233,7 @@ def stopped(case: Case, stop: GenerationStop, *hit: Response) -> tuple[tuple[int
 
 def segment_at(case: Case, speech_id: str | None, at: int) -> int | None:
     """Segment of a speech that was under way at an instant, else its first; from 1."""
-    speech = case.speeches.get(speech_id or "")
+    speech = case.session.speeches.get(speech_id or "")
     if speech is None or not speech.segments:
         return None
     begun = [row for row in speech.segments if case.first_ns[row] <= at]
@@ -242,7 +243,7 @@ def segment_at(case: Case, speech_id: str | None, at: int) -> int | None:
 def interrupted_by(case: Case, speech_id: str | None, at: int) -> bool:
     """Whether a speech had been interrupted at an instant, or was in the same step."""
     committed = None
-    speech = case.speeches.get(speech_id or "")
+    speech = case.session.speeches.get(speech_id or "")
     if speech is not None:
         committed = speech.committed_ns
     return committed is not None and committed <= at + SAME_STEP_NS

@@ -23,7 +23,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=1.0,
             segment=current + 1 if current >= 0 else None,
             moments=(
-                *case.mark_moments(before, report.at_ns),
+                *case.sinks.moments(before, report.at_ns),
                 *(
                     (e.at_ns, "finish reported")
                     for e, owner in case.ledger.finishes

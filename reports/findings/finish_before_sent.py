@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.account.boundary import SENT
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER, SENT
+from reports.findings.case import Case
+from reports.findings.evidence import crossed_ranges
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Length
 from reports.verdicts.explanations import measured
@@ -19,10 +20,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         segment = case.segments[row] if row >= 0 else None
         if segment is None or segment.sent is None or segment.partial:
             continue
-        after = case.left(row, report.at_ns, FOREVER)
+        after = case.wire.left(row, report.at_ns, FOREVER)
         # The tail comes out with the next segment, whenever that is.
         amount = after.samples - min(int(case.ledger.sums.tail[row]), after.samples)
-        unsent = Length(amount, case.rate_hz(row))
+        unsent = Length(amount, case.pushed_rate_hz(row))
         if (unsent.ns or 0) <= doubt:
             continue
         last = int(after.until_ns.max())
@@ -35,9 +36,9 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=unsent.ns or 0,
             segment=row + 1,
             samples=amount,
-            ranges=case.ranges(after, SENT),
+            ranges=crossed_ranges(after, SENT),
             moments=(
-                *case.mark_moments(case.first_ns[row], report.at_ns),
+                *case.sinks.moments(case.first_ns[row], report.at_ns),
                 (report.at_ns, "finish reported"),
                 (last, "last sample sent"),
             ),

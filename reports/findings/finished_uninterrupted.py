@@ -24,12 +24,12 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if segment.resampled:
             continue
         tail = int(case.ledger.sums.tail_unsent[row])
-        lost = segment.captured.samples - segment.sent.samples - tail
-        unsent = Length(lost, case.rate_hz(row))
+        lost = segment.captured.samples - int(case.ledger.sums.arrived[row]) - tail
+        unsent = Length(lost, case.captured_rate_hz(row))
         cut = [m for m in segment.order if m.mark == "clear" and m.at_ns <= report.at_ns]
         verdict = verdicts.get(segment.speech_id)
         flushed = [m for m in segment.order if m.mark == "flush"]
-        span = case.sent_span[row]
+        span = case.wire.spans[row]
         if not report.interrupted and cut and (unsent.ns or 0) > case.resolution_ns():
             message = (
                 f"The segment was cut, {measured(unsent)} of it were never sent, and it was "
@@ -52,7 +52,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             segment=row + 1,
             samples=max(lost, 0),
             moments=(
-                *case.mark_moments(case.first_ns[row], report.at_ns),
+                *case.sinks.moments(case.first_ns[row], report.at_ns),
                 *([] if verdict is None else [(verdict, "verdict")]),
                 *([] if span is None else [(span[1], "last sample sent")]),
                 (report.at_ns, "finish reported"),
@@ -73,7 +73,7 @@ RULE = Rule(
         "See where the room output reports the finish of a segment and which event it asks for "
         "the interruption; the history is cut, or not cut, by this report."
     ),
-    needs=("captured", "pushed", "sent", "balance"),
+    needs=("captured", "pushed", "sent", "all sent", "balance"),
     figure="audio of the segment that was never sent",
     unit="ms",
     judge=_judge,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
@@ -13,13 +14,15 @@ __all__ = ["RULE"]
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     grace = limits["grace-ms"]
     closed = min((e for e in case.ledger.closed.values()), default=FOREVER)
-    for shut, opened in case.gate:
-        owner = next(case.marks(shut, shut, "pause"), None)
+    for gate in case.sinks.gates:
+        shut, opened = gate.shut_ns, gate.opened_ns
+        pauses = case.sinks.marks(shut, shut, "pause")
+        owner = next((each for each in pauses if gate.may_be_of(each[0].sink)), None)
         row = -1 if owner is None else owner[1]
         name = None if owner is None else owner[0].speech
-        speech = case.speeches.get(name) if name is not None else None
+        speech = case.session.speeches.get(name) if name is not None else None
         if speech is None and row >= 0:
-            speech = case.speech_of(row)
+            speech = case.session.speech_of(row)
         over = _over(case, row, speech.done_ns if speech is not None else None)
         if over is None:
             continue
@@ -27,7 +30,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         until = min(opened, case.end_ns, closed)
         if until - since <= grace:
             continue
-        following = [at for at in case.first_ns if since < at < opened]
+        following = [
+            at
+            for nth, at in enumerate(case.first_ns)
+            if since < at < opened and gate.may_be_of(*case.sinks_of(nth))
+        ]
         after = f"; {len(following)} later segments met a closed gate" if following else ""
         yield Found(
             message=(
@@ -51,7 +58,7 @@ def _over(case: Case, row: int, done: int | None) -> int | None:
     """When the paused speech was over, by its own end or by the sink's report."""
     if done is not None:
         return done
-    if row >= 0 and case.speech_of(row) is None:
+    if row >= 0 and case.session.speech_of(row) is None:
         return case.segments[row].finished_ns
     return None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.account.boundary import CAPTURED
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import CAPTURED, FOREVER
+from reports.findings.case import Case
 from reports.findings.conversation import segment_at, stopped
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import GenerationStop

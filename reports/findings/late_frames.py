@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reports.findings.case import Case
+from reports.findings.evidence import captured_range, length_of
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
 
@@ -15,7 +16,7 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     c = case.trace.captured
-    for speech in case.speeches.values():
+    for speech in case.session.speeches.values():
         if speech.committed_ns is None or not speech.segments:
             continue
         since = speech.committed_ns + limits["grace-ms"]
@@ -24,7 +25,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if not len(rows):
             continue
         samples = int(c.samples[rows].sum())
-        length = case.length(samples, np.unique(c.rate_hz[rows]).tolist())
+        length = length_of(samples, np.unique(c.rate_hz[rows]).tolist())
         first, last = int(c.at_ns[rows].min()), int(c.at_ns[rows].max())
         start, stop = (
             int(c.start_sample[rows[0]]),
@@ -40,10 +41,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=length.ns or 0,
             segment=case.segment_at(first) + 1,
             samples=samples,
-            ranges=(case.captured_range(start, stop, first),),
+            ranges=(captured_range(start, stop, first),),
             moments=(
                 (speech.committed_ns, "commit: the speech is interrupted"),
-                *case.mark_moments(speech.committed_ns, last),
+                *case.sinks.moments(speech.committed_ns, last),
                 (first, "first late frame captured"),
                 (last, "last late frame captured"),
             ),

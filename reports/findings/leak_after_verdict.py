@@ -7,16 +7,18 @@ from collections.abc import Iterator
 
 from reports.account.boundary import SENT
 from reports.findings.case import Case
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
-from reports.results import BargeIn, Part, Range
-from reports.verdicts.explanations import measured
+from reports.findings.evidence import leak_ranges, longest_ns
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.results import BargeIn, Part
+from reports.units import ns_text
+from reports.verdicts.explanations import measured, unseen_text
 
 __all__ = ["RULE"]
 
 _WHY = {
     "not-stopped": (
         "The session decides before it acts: when this was sent, neither a pause nor a clear had "
-        "reached the sink.",
+        "reached the sink it went through.",
         "See what the session awaits between the verdict and the clear of its output, such as a "
         "stream that is slow to close; loop-blocked, where it is beside this, says what held it.",
     ),
@@ -24,11 +26,6 @@ _WHY = {
         "A pause only closes the sink's gate: up to 200 ms in the source's queue play on until the "
         "next frame arrives at it.",
         "Clear the source's queue when the gate closes; see pause of the room output.",
-    ),
-    "not-known": (
-        "Several sinks were there, and the trace does not say which of them was paused or cleared: "
-        "it is older than the numbers of sinks.",
-        "Record the call again; see which sink the session's output holds while another one plays.",
     ),
     "clear-pending": (
         "The sink was cleared and the source was not yet: a task of the sink's own does that "
@@ -60,8 +57,21 @@ _WHY = {
         "an interrupted speech be cleared before its sink is resumed. See resumed-after-verdict "
         "or resume-before-clear beside this.",
     ),
+    "not-known": (
+        "The trace has several sources and does not say which sink was paused, cleared or resumed, "
+        "so what held this audio back, or did not, can't be told.",
+        "Record the call again: newer traces say which sink each mark went to.",
+    ),
 }
 """Cause and remedy by the largest part of a leak."""
+
+_PAUSED_IN_VAIN = (
+    "A pause was asked for and held nothing back: it went to another sink than the one that was "
+    "playing, or that one pushed on behind it.",
+    "See which sink the session pauses while another one is still playing, and whether a pause "
+    "stops what forwards frames to the source.",
+)
+"""The same where nothing stopped it although there was a pause."""
 
 
 def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
@@ -75,23 +85,29 @@ def _parts(barge_in: BargeIn) -> tuple[Part, ...]:
     return tuple(parts)
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     resolution = case.resolution_ns()
-    for barge_in in case.counted:
-        leak = (barge_in.leaked or {}).get("sent")
-        if leak is None or not leak.samples or barge_in.verdict_ns is None:
+    for barge_in in case.barge_ins:
+        leak, verdict = (barge_in.leaked or {}).get("sent"), barge_in.verdict_ns
+        if verdict is None:
             continue
-        verdict = barge_in.verdict_ns
+        if leak is None:
+            yield Unjudged(f"the barge-in at {ns_text(verdict)}: {unseen_text(barge_in)}")
+        if leak is None or not leak.samples:
+            continue
         until = leak.spans[-1].stop_ns
         speech = barge_in.speech_id or ""
         faded = verdict + int(limits["fade-ms"])
-        beyond = case.longest_ns(case.audio.crossed(SENT, speech, faded, until))
-        whole = case.longest_ns(case.audio.crossed(SENT, speech, verdict, until))
+        beyond = longest_ns(case.audio.crossed(SENT, speech, faded, until))
+        whole = longest_ns(case.audio.crossed(SENT, speech, verdict, until))
         if beyond <= resolution or whole <= resolution:
             continue
         parts = _parts(barge_in)
         main = max(parts, key=lambda part: part.samples)
         cause, remedy = _WHY[main.cause]
+        if main.cause == "not-stopped" and barge_in.pause_ns is not None:
+            before = case.audio.crossed(SENT, speech, verdict, barge_in.pause_ns).samples
+            cause, remedy = (cause, remedy) if main.samples <= before else _PAUSED_IN_VAIN
         share = "all" if main.samples == leak.samples else measured(main)
         what = "speech" if barge_in.outcome == "resumed" else "interrupted speech"
         yield Found(
@@ -103,10 +119,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             segment=barge_in.segment,
             samples=leak.samples,
             parts=parts,
-            ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
-                for s in leak.spans
-            ),
+            ranges=leak_ranges(leak),
             moments=tuple((m.at_ns, m.event) for m in barge_in.story),
             facts={"verdict": barge_in.verdict_kind, "stop_ns": barge_in.stop_ns},
             severity="error" if whole > limits["serious-ms"] else "warning",

@@ -18,11 +18,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         return
     waits = [
         (b, b.verdict_ns, end)
-        for b in case.counted
+        for b in case.barge_ins
         if b.verdict_ns is not None
         and (end := b.clear_ns if b.clear_ns is not None else b.commit_ns) is not None
     ]
-    for begin, end in case.stalls:
+    for begin, end in case.session.stalls:
         length = end - begin
         within = next((b for b, verdict, clear in waits if begin < clear and end > verdict), None)
         short = within is None or length < limits["verdict-ms"]
@@ -36,7 +36,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             segment=within.segment if within is not None else (row + 1 if row >= 0 else None),
             moments=(
                 (begin, "the loop stands still"),
-                *case.mark_moments(begin, end),
+                *case.sinks.moments(begin, end),
                 *(() if within is None else tuple((m.at_ns, m.event) for m in within.story)),
                 (end, "it runs again"),
             ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
 
@@ -18,16 +19,17 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         if left is None or not left.samples or barge_in.segment is None:
             continue
-        speech = case.speeches[barge_in.speech_id or ""]
+        speech = case.session.speeches[barge_in.speech_id or ""]
         row = barge_in.segment - 1
         ends = [at for at in (speech.done_ns,) if at is not None]
         ends += case.first_ns[row + 1 : row + 2]
-        if not ends:
+        # What was only captured after the verdict was never there to be cleared.
+        if not ends or case.first_ns[row] > barge_in.verdict_ns:
             continue
         since = min(barge_in.verdict_ns, speech.committed_ns or FOREVER)
         cleared = any(
             owner in speech.segments or mark.speech == speech.name
-            for mark, owner in case.marks(since - 1000, FOREVER, "clear")
+            for mark, owner in case.sinks.marks(since, FOREVER, "clear")
         )
         if cleared:
             continue

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reports.account.boundary import SENT
+from reports.account.boundary import FOREVER, SENT
 from reports.account.crossings import Crossed
-from reports.findings.case import FOREVER, Case
+from reports.findings.case import Case
+from reports.findings.evidence import crossed_ranges, length_of
 from reports.findings.rule import Found, Limits, Rule, plain
 from reports.verdicts.explanations import measured
 
@@ -18,31 +19,31 @@ __all__ = ["RULE"]
 
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
-    played = [row for row, span in enumerate(case.sent_span) if span is not None]
+    played = [row for row, span in enumerate(case.wire.spans) if span is not None]
     verdicts = {
         b.speech_id: b.verdict_ns
         for b in case.barge_ins
         if b.verdict_ns is not None and b.outcome == "committed"
     }
     for nth, row in enumerate(played[:-1]):
-        _, left_until = case.sent_span[row] or (0, 0)
-        speech = case.speech_of(row)
+        _, left_until = case.wire.spans[row] or (0, 0)
+        speech = case.session.speech_of(row)
         for later in played[nth + 1 :]:
-            begins, _ = case.sent_span[later] or (0, 0)
+            begins, _ = case.wire.spans[later] or (0, 0)
             # Segments are in the order of their first frames; what comes later still is later.
             if case.first_ns[later] > left_until:
                 break
             verdict = verdicts.get(speech.name) if speech is not None else None
-            interrupted = case.stopped(row) and case.speech_of(later) is not speech
+            interrupted = case.stopped(row) and case.session.speech_of(later) is not speech
             since = begins
             if interrupted:
                 since = max(_stretch(case, begins), case.first_ns[later], verdict or 0)
             elif speech is not None and verdict is not None:
                 continue  # late audio of the same speech is a leak of it
-            old = case.left(row, since, FOREVER)
+            old = case.wire.left(row, since, FOREVER)
             if not old.samples or (not interrupted and old.samples < _block(case, old)):
                 continue
-            length = case.length(old.samples, old.rates)
+            length = length_of(old.samples, old.rates)
             kind = "the interrupted segment" if interrupted else "segment"
             yield Found(
                 message=(
@@ -52,7 +53,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 figure=length.ns or 0,
                 segment=row + 1,
                 samples=old.samples,
-                ranges=case.ranges(old, SENT),
+                ranges=crossed_ranges(old, SENT),
                 moments=(
                     (case.first_ns[later], f"first frame of segment {later + 1} captured"),
                     (begins, f"first sample of segment {later + 1} sent"),
@@ -67,7 +68,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 def _stretch(case: Case, at: int) -> int:
     """Begin of the stretch of sent audio without a pause that an instant lies in."""
-    begin, _ = case.wire
+    begin, _ = case.wire.stretches
     nth = int(np.searchsorted(begin, at, "right")) - 1
     return int(begin[nth]) if nth >= 0 else at
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from probe.trace.events import PlaybackReported
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.results import Length
 from reports.units import ns_text
@@ -25,8 +26,8 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if segment.sent is None or segment.partial or segment.resampled:
             continue
         # The slack of the wire's stamps: a block under way at the report counts as played.
-        rate = case.rate_hz(row)
-        sent = Length(case.left(row, -FOREVER, report.at_ns).samples, rate).ns or 0
+        rate = case.pushed_rate_hz(row)
+        sent = Length(case.wire.left(row, -FOREVER, report.at_ns).samples, rate).ns or 0
         tail = Length(int(case.ledger.sums.tail[row]), rate).ns or 0
         claims: list[tuple[str, int]] = []
         if report.position_s is not None:
@@ -54,7 +55,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             moments=(
                 (case.first_ns[row], "first frame captured"),
                 *((e.at_ns, "progress reported") for e in told),
-                *case.mark_moments(case.first_ns[row], report.at_ns),
+                *case.sinks.moments(case.first_ns[row], report.at_ns),
                 (report.at_ns, "finish reported"),
             ),
             facts=facts,
@@ -71,7 +72,7 @@ def _progress(case: Case) -> dict[int, list[PlaybackReported]]:
     finishes = [(report.at_ns, row) for report, row in case.ledger.finishes if row >= 0]
     found: dict[int, list[PlaybackReported]] = {}
     nth = 0
-    for event in case.reports:
+    for event in case.session.reports:
         if event.report != "progressed":
             continue
         while nth < len(finishes) and finishes[nth][0] < event.at_ns:
@@ -93,7 +94,7 @@ RULE = Rule(
         "Text is cut at this position, so the history says what was not heard; see how the room "
         "output adds up what it pushed when it is paused, resumed or cleared."
     ),
-    needs=("captured", "pushed", "sent", "balance"),
+    needs=("captured", "pushed", "sent", "all sent", "balance"),
     figure="claimed less sent",
     unit="ms",
     judge=_judge,

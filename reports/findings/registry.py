@@ -54,7 +54,6 @@ from reports.results import (
     Severity,
     Stall,
 )
-from reports.verdicts.explanations import unjoined_text
 
 __all__ = ["RULES", "SEVERITIES", "judge"]
 
@@ -131,12 +130,12 @@ def judge(
             not_judged.append(NotJudged(rule.name, reason))
             continue
         found: list[Found] = []
-        unjoined = _unjoined(case, rule)
-        reasons: dict[str, None] = dict.fromkeys(unjoined.values())
+        unsure = _unsure(case, rule)
+        reasons: dict[str, None] = dict.fromkeys(unsure.values())
         for each in rule.judge(case, limits_of(rule, settings)):
             if isinstance(each, Unjudged):
                 reasons[each.reason] = None
-            elif each.segment not in unjoined:
+            elif not unsure.keys() & {each.segment, *each.beside}:
                 found.append(each)
         if reasons:
             not_judged.append(NotJudged(rule.name, "; ".join(reasons)))
@@ -160,22 +159,21 @@ def _lacks(case: Case, rule: Rule) -> str | None:
             if case.gaps is not None:
                 return case.gaps
         elif need == "session":
-            if not case.has_session:
+            if not case.session.seen:
                 return "the trace shows no events of a session"
         elif need in case.missing:
             return f"{need}: {case.missing[need]}"
     return None
 
 
-def _unjoined(case: Case, rule: Rule) -> dict[int | None, str]:
+def _unsure(case: Case, rule: Rule) -> dict[int, str]:
     """Segments of which a rule that looks behind the sink can't judge, by number, and why."""
-    if not {"pushed", "sent"} & set(rule.needs):
-        return {}
-    return {
-        segment.index: f"segment {segment.index}: {why}"
-        for segment in case.segments
-        if (why := unjoined_text(segment)) is not None
-    }
+    unsure: dict[int, str] = {}
+    if "all sent" in rule.needs:
+        unsure |= case.unseen
+    if {"pushed", "sent"} & set(rule.needs):
+        unsure |= case.unjoined
+    return unsure
 
 
 def _finding(case: Case, rule: Rule, found: Found) -> Finding:
@@ -193,7 +191,8 @@ def _finding(case: Case, rule: Rule, found: Found) -> Finding:
             ranges=found.ranges,
             moments=_moments(found.moments),
             stalls=tuple(
-                Stall(begin, end - begin) for begin, end in case.stalled(found.moments, SLACK_NS)
+                Stall(begin, end - begin)
+                for begin, end in case.session.stalls_around(found.moments, SLACK_NS)
             ),
             facts=found.facts,
         ),

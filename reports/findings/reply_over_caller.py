@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
@@ -13,17 +13,15 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     doubt = case.resolution_ns() + limits["tolerance-ms"]
-    starts = [since for since, _ in case.turns]
-    for speech in case.speeches.values():
-        rows = [row for row in speech.segments if case.sent_span[row] is not None]
+    for speech in case.session.speeches.values():
+        rows = [row for row in speech.segments if case.wire.spans[row] is not None]
         if not rows or case.segments[rows[0]].partial:
             continue
-        first = min(span[0] for row in rows if (span := case.sent_span[row]) is not None)
-        # Turns follow each other: only the last that had begun can still be going on.
-        begun = bisect_left(starts, first - doubt)
-        since, until = case.turns[begun - 1] if begun else (0, 0)
-        if first >= until - doubt:
+        first = min(span[0] for row in rows if (span := case.wire.spans[row]) is not None)
+        turn = case.session.turn_around(first, doubt)
+        if turn is None:
             continue
+        since, until = turn.start_ns, turn.stop_ns
         hush = [] if until >= FOREVER else [(until, "the caller stops")]
         yield Found(
             message=(
@@ -53,7 +51,7 @@ RULE = Rule(
         "See endpointing delays and preemptive generation, and whether the session checks the "
         "user's state before it lets the first frame out."
     ),
-    needs=("captured", "pushed", "sent", "session", "balance"),
+    needs=("captured", "pushed", "sent", "all sent", "session", "balance"),
     figure="how long the caller went on",
     unit="ms",
     judge=_judge,

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.account.boundary import PUSHED, SENT
-from reports.findings.case import FOREVER, Case, Speech
+from reports.account.boundary import FOREVER, PUSHED, SENT
+from reports.findings.case import Case
+from reports.findings.evidence import crossed_ranges, length_of
 from reports.findings.rule import Found, Limits, Rule, plain
+from reports.findings.session import Speech
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -18,10 +20,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         if barge_in.verdict_ns is None or barge_in.outcome not in ("committed", "finished"):
             continue
         verdict = barge_in.verdict_ns
-        speech = case.speeches[barge_in.speech_id or ""]
+        speech = case.session.speeches[barge_in.speech_id or ""]
         if speech.committed_ns is None:
             continue
-        at = case.opened_after(verdict)
+        at = case.sinks.opened_after(verdict, case.sinks_of(*speech.segments))
         if at >= FOREVER or not speech.segments:
             continue
         parked = _parked(case, speech, at)
@@ -29,18 +31,18 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         after = case.audio.crossed(PUSHED, speech.name, at, FOREVER)
         sent = case.audio.crossed(SENT, speech.name, at, FOREVER)
-        rates = after.rates or {case.rate_hz(speech.segments[0])}
-        length = case.length(parked, rates)
+        rates = after.rates or {case.captured_rate_hz(speech.segments[0])}
+        length = length_of(parked, rates)
         yield Found(
             message=(
                 f"The gate was opened while {measured(length)} of the interrupted speech "
-                f"were still parked at it; {measured(case.length(after.samples, rates))}"
+                f"were still parked at it; {measured(length_of(after.samples, rates))}"
                 " were pushed after that."
             ),
             figure=length.ns or 0,
             segment=barge_in.segment,
             samples=parked,
-            ranges=case.ranges(after, PUSHED),
+            ranges=crossed_ranges(after, PUSHED),
             moments=(
                 *((m.at_ns, m.event) for m in barge_in.story if m.at_ns != at),
                 (at, "resume: the gate is open, frames parked at it"),

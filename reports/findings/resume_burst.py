@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.account.boundary import SENT
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER, SENT
+from reports.findings.case import Case
+from reports.findings.evidence import crossed_ranges, length_of, longest_ns
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 from reports.verdicts.explanations import measured
 
@@ -14,22 +15,24 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     most = int(limits["burst-ms"])
-    for shut, opened in case.gate:
+    for gate in case.sinks.gates:
+        shut, opened = gate.shut_ns, gate.opened_ns
         if opened >= FOREVER:
             continue
         row = case.segment_at(shut)
-        found = next(case.marks(opened, opened + most, "clear"), None)
+        clears = case.sinks.marks(opened, opened + most, "clear")
+        found = next((each for each in clears if gate.may_be_of(each[0].sink)), None)
         if row < 0 or found is None:
             continue
         clear = found[0].at_ns
         rows = [r for r in range(row, found[1] + 1) if case.first_ns[r] <= shut]
-        burst = case.left(row, opened, clear) if rows else None
+        burst = case.wire.left(row, opened, clear) if rows else None
         if burst is None or not burst.samples:
             continue
-        length = case.longest_ns(burst)
+        length = longest_ns(burst)
         if length <= case.resolution_ns():
             continue
-        sent = measured(case.length(burst.samples, burst.rates))
+        sent = measured(length_of(burst.samples, burst.rates))
         yield Found(
             message=(
                 f"A burst of {sent} was sent between a resume and the "
@@ -38,7 +41,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=length,
             segment=row + 1,
             samples=burst.samples,
-            ranges=case.ranges(burst, SENT),
+            ranges=crossed_ranges(burst, SENT),
             moments=(
                 (shut, "pause: the gate is closed"),
                 (opened, "resume: the gate is open"),

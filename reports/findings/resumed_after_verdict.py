@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reports.findings.case import Case
+from reports.findings.evidence import leak_ranges
 from reports.findings.rule import Found, Limits, Rule, plain
-from reports.results import Range
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
@@ -31,10 +31,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             figure=leak.ns or 0,
             segment=barge_in.segment,
             samples=leak.samples,
-            ranges=tuple(
-                Range("pushed", s.start_sample, s.stop_sample, s.start_ns, s.stop_ns)
-                for s in leak.spans
-            ),
+            ranges=leak_ranges(leak),
             moments=tuple((m.at_ns, m.event) for m in barge_in.story),
             facts={"false_interruption": called_false, "verdict": barge_in.verdict_kind},
         )

@@ -19,6 +19,7 @@ Need = Literal[
     "captured",
     "pushed",
     "sent",
+    "all sent",
     "balance",
     "every event",
     "session",
@@ -27,11 +28,12 @@ Need = Literal[
     "overlapping_speech",
     "realtime",
 ]
-"""What a rule can't do without: a boundary, a balance that adds up, a trace in which nothing
-is missing before its end (for rules that conclude from a frame, a mark or a report that is not
-there), the session's events (who speaks, who interrupts whom), or a signal that older releases
-lack. A rule that needs ``realtime`` says nothing of a call without a realtime model, not even that
-it could not be judged: there is nothing to judge."""
+"""What a rule can't do without: a boundary; all that was sent of the segment it judges, and not
+only what left the sources whose wire was read; a balance that adds up; a trace in which nothing is
+missing before its end (for rules that conclude from a frame, a mark or a report that is not there);
+the session's events (who speaks, who interrupts whom); or a signal that older releases lack. A rule
+that needs ``realtime`` says nothing of a call without a realtime model, not even that it could not
+be judged: there is nothing to judge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,8 @@ class Found:
     """Nanoseconds where the unit of the rule's figure is ``ms``, else in that unit."""
     segment: int | None = None
     """From 1."""
+    beside: tuple[int, ...] = ()
+    """Numbers of other segments whose audio it rests on too."""
     samples: int | None = None
     parts: tuple[Part, ...] = ()
     ranges: tuple[Range, ...] = ()

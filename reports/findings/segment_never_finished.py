@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from probe.trace.reader import NONE
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
 
 __all__ = ["RULE"]
@@ -29,7 +30,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             continue
         over = [m for m in segment.order if m.mark in ("flush", "clear")]
         bound = over[0].at_ns if over else case.next_start(row)
-        span = case.sent_span[row]
+        span = case.wire.spans[row]
         since = max(bound, span[1] if span is not None else 0)
         if since >= FOREVER or end - since < wait:
             continue
@@ -43,7 +44,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             samples=segment.captured.samples if segment.captured is not None else None,
             moments=(
                 (case.first_ns[row], "first frame captured"),
-                *case.mark_moments(case.first_ns[row], min(since, end)),
+                *case.sinks.moments(case.first_ns[row], min(since, end)),
                 (since, "over"),
                 (end, "still no finish reported"),
             ),

@@ -8,19 +8,21 @@ import numpy as np
 
 from probe.trace.events import Tapped
 from reports.findings.case import Case
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.units import ns_text
+from reports.verdicts.explanations import UNSEEN
 
 __all__ = ["RULE"]
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     least = limits["silent-ms"]
-    begin, end = case.wire
+    begin, end = case.wire.stretches
     tapped = min(
         (e.at_ns for e in case.trace.events if isinstance(e, Tapped) and e.boundary == "sent"),
         default=0,
     )
-    for since, until in case.agent_speaking:
+    for since, until in case.session.agent_speaking:
         low, high = max(since, tapped), min(until, case.seen_until_ns)
         if high - low < least:
             continue
@@ -30,6 +32,11 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
         for nth in np.flatnonzero(silent >= least).tolist():
             start, stop = int(edges[2 * nth]), int(edges[2 * nth + 1])
             row = case.segment_at(start)
+            if case.wire.unread_within(start, stop):
+                yield Unjudged(
+                    f"from {ns_text(start)} to {ns_text(stop)}: {UNSEEN['source-unread']}"
+                )
+                continue
             yield Found(
                 message=(
                     f"The agent's state was speaking and nothing was sent for "
@@ -40,10 +47,10 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
                 moments=(
                     (since, "the agent's state becomes speaking"),
                     (start, "nothing is sent from here on"),
-                    *case.mark_moments(start, stop),
+                    *case.sinks.moments(start, stop),
                     (stop, "up to here"),
                 ),
-                facts={"shut_ns": case.shut_within(start, stop)},
+                facts={"shut_ns": case.sinks.shut_within(start, stop)},
             )
 
 

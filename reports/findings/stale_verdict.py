@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probe.trace.events import OverlapJudged
-from reports.findings.case import FOREVER, Case, Speech
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.findings.session import Speech
 from reports.units import NS_PER_MS
 
 __all__ = ["RULE"]
@@ -14,8 +16,8 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     slack = limits["clock-ms"]
-    for event in case.overlaps:
-        speech = case.speeches.get(event.speech or "")
+    for event in case.session.overlaps:
+        speech = case.session.speeches.get(event.speech or "")
         if not event.is_interruption or speech is None or not speech.segments:
             continue
         began = case.first_ns[speech.segments[0]]
@@ -45,12 +47,12 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
 
 def _overlap(case: Case, event: OverlapJudged) -> tuple[int, int] | None:
     """Begin of the overlap the verdict is about and end of the caller's turn in it."""
-    before = [turn for turn in case.turns if turn[0] <= event.at_ns]
+    before = [turn for turn in case.session.turns if turn.start_ns <= event.at_ns]
     if event.overlap_started_unix_s is None:
-        return before[-1] if before else None
-    began = case.mono_ns(event.overlap_started_unix_s)
-    mine = [turn for turn in before if turn[0] <= began + 100 * NS_PER_MS]
-    return began, max(began, mine[-1][1]) if mine else began
+        return (before[-1].start_ns, before[-1].stop_ns) if before else None
+    began = case.session.mono_ns(event.overlap_started_unix_s)
+    mine = [turn for turn in before if turn.start_ns <= began + 100 * NS_PER_MS]
+    return began, max(began, mine[-1].stop_ns) if mine else began
 
 
 def _cut(case: Case, speech: Speech, at: int) -> tuple[int, str] | None:
@@ -58,7 +60,7 @@ def _cut(case: Case, speech: Speech, at: int) -> tuple[int, str] | None:
     paused = next(
         (
             m.at_ns
-            for m, owner in case.marks(at - NS_PER_MS, FOREVER, "pause")
+            for m, owner in case.sinks.marks(at - NS_PER_MS, FOREVER, "pause")
             if owner in speech.segments
         ),
         None,

@@ -13,7 +13,7 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     finished = case.ledger.sums.finished_ns.tolist()
-    for event in case.reports:
+    for event in case.session.reports:
         if event.report != "started":
             continue
         row = case.segment_at(event.at_ns)

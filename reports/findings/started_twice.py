@@ -13,7 +13,7 @@ __all__ = ["RULE"]
 
 def _judge(case: Case, limits: Limits) -> Iterator[Found]:
     started: dict[int, list[PlaybackReported]] = {}
-    for event in case.reports:
+    for event in case.session.reports:
         row = case.segment_at(event.at_ns)
         if event.report == "started" and row >= 0:
             started.setdefault(row, []).append(event)
@@ -28,7 +28,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found]:
             moments=(
                 (case.first_ns[row], "first frame captured"),
                 *((e.at_ns, "start reported") for e in events),
-                *case.mark_moments(first, last),
+                *case.sinks.moments(first, last),
             ),
         )
 

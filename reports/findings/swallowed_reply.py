@@ -5,53 +5,54 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case, Speech
-from reports.findings.rule import Found, Limits, Rule, Threshold, plain
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
+from reports.findings.evidence import captured_range
+from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
+from reports.findings.session import Speech
 from reports.results import BargeIn, Length
 from reports.verdicts.explanations import measured
 
 __all__ = ["RULE"]
 
 
-def _judge(case: Case, limits: Limits) -> Iterator[Found]:
+def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
     judged: set[str] = set()
-    for barge_in in case.counted:
+    if case.doubt is not None:
+        yield Unjudged(case.doubt)
+    for barge_in in case.barge_ins:
         reply = _reply(case, barge_in)
         if reply is None or reply.name in judged or reply.committed_ns is not None:
             continue
         judged.add(reply.name)
-        segments = [case.segments[row] for row in reply.segments]
-        if any(s.sent is None or s.partial for s in segments) or not _spoken(case, reply):
+        rows = reply.segments
+        if any(case.segments[row].partial for row in rows) or not _spoken(case, reply):
             continue
-        rows, sums = reply.segments, case.ledger.sums
-        captured = int(sums.captured[rows].sum())
+        sums, first_ns = case.ledger.sums, case.first_ns[rows[0]]
+        captured, sent = int(sums.captured[rows].sum()), int(sums.arrived[rows].sum())
         certain = case.doubt is None and not sums.unseen[rows].any()
-        missing = sums.captured - sums.arrived if certain else sums.lost_at_least
-        lost = int((missing - sums.tail_unsent)[rows].sum())
-        if not captured or 100 * lost < limits["lost-percent"] * captured or lost <= 0:
+        lost = captured - sent - int(sums.tail_unsent[rows].sum())
+        if not certain:
+            lost = sum(case.lost_at_least(row) for row in rows)
+        if lost <= 0 or 100 * lost < limits["lost-percent"] * captured:
             continue
-        rate = case.rate_hz(reply.segments[0])
+        rate = case.captured_rate_hz(rows[0])
         least = "" if certain else "At least "
         yield Found(
             message=(
-                f"{least}{measured(Length(lost, rate))} of "
-                f"{measured(Length(captured, rate))} captured of the reply after the "
-                "barge-in were never sent, and it was reported as spoken."
+                f"{least}{measured(Length(lost, rate))} of {measured(Length(captured, rate))} "
+                "captured of the reply after the barge-in were never sent, and it was reported as "
+                "spoken."
             ),
             figure=round(100 * lost / captured, 1),
-            segment=reply.segments[0] + 1,
+            segment=rows[0] + 1,
+            beside=tuple(row + 1 for row in rows[1:]),
             samples=lost,
-            ranges=(
-                case.captured_range(
-                    int(case.ledger.sums.start[reply.segments[0]]),
-                    int(case.ledger.sums.stop[reply.segments[-1]]),
-                    case.first_ns[reply.segments[0]],
-                ),
-            ),
+            ranges=(captured_range(int(sums.start[rows[0]]), int(sums.stop[rows[-1]]), first_ns),),
             moments=(
                 (_about(barge_in), "the barge-in before it"),
-                (case.first_ns[reply.segments[0]], "first frame of the reply captured"),
-                *case.mark_moments(case.first_ns[reply.segments[0]], reply.done_ns or FOREVER),
+                (first_ns, "first frame of the reply captured"),
+                *case.sinks.moments(first_ns, reply.done_ns or FOREVER),
                 *((item.at_ns, "its text is committed") for item in reply.items),
                 *([(reply.done_ns, "the speech is done")] if reply.done_ns is not None else []),
             ),
@@ -74,7 +75,7 @@ def _reply(case: Case, barge_in: BargeIn) -> Speech | None:
     """The first other speech whose audio came after a barge-in."""
     about = _about(barge_in)
     for row in range(case.segment_at(about) + 1, len(case.first_ns)):
-        speech = case.speech_of(row)
+        speech = case.session.speech_of(row)
         if speech is not None and speech.name != barge_in.speech_id:
             return speech if speech.segments[0] == row else None
     return None

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reports.findings.case import FOREVER, Case
+from reports.account.boundary import FOREVER
+from reports.findings.case import Case
 from reports.findings.conversation import Conversation, told
 from reports.findings.rule import Found, Limits, Rule, Threshold, Unjudged, plain
 from reports.results import Length, RealtimeMessage
@@ -67,7 +68,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
                 *(
                     moment
                     for s in message.segments
-                    for moment in case.mark_moments(case.first_ns[s - 1], _finish(case, s - 1))
+                    for moment in case.sinks.moments(case.first_ns[s - 1], _finish(case, s - 1))
                 ),
             ),
             facts=facts,
@@ -79,7 +80,7 @@ def _judge(case: Case, limits: Limits) -> Iterator[Found | Unjudged]:
 def _whole(case: Case, conversation: Conversation, message: RealtimeMessage) -> int | None:
     """What the provider holds of a message that was cut and not truncated; ``None``: nothing more
     than was played, or it can't be told or truncated."""
-    speech = case.speeches.get(message.speech_id or "")
+    speech = case.session.speeches.get(message.speech_id or "")
     tap = conversation.session(message)
     if speech is None or speech.committed_ns is None or tap is None or not tap.can_truncate:
         return None
@@ -94,7 +95,7 @@ def _whole(case: Case, conversation: Conversation, message: RealtimeMessage) -> 
 def _sent_by(case: Case, message: RealtimeMessage, at: int) -> int:
     """How much of a message had been sent at an instant."""
     lengths = (
-        Length(case.left(s - 1, -FOREVER, at).samples, case.rate_hz(s - 1))
+        Length(case.wire.left(s - 1, -FOREVER, at).samples, case.pushed_rate_hz(s - 1))
         for s in message.segments
     )
     return sum(length.ns or 0 for length in lengths)
@@ -118,7 +119,7 @@ RULE = Rule(
         "Truncate at what the source has sent once it is cleared; see where the session turns the "
         "playback position into audio_end_ms."
     ),
-    needs=("realtime", "captured", "pushed", "sent", "balance"),
+    needs=("realtime", "captured", "pushed", "sent", "all sent", "balance"),
     figure="what the provider holds of it, less what was sent",
     unit="ms",
     judge=_judge,

@@ -89,7 +89,20 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Over 15 ms between a segment's first and last sent sample in which nothing of it was sent."""
+    """Over 15 ms between a segment's first and last sent sample in which nothing of it was sent.
+
+    What was due in the meantime was somewhere; the parts add up to the gap.
+    """
 
     at_ns: int
     ns: int
+    starved_ns: int
+    """For so long it had not been captured."""
+    held_ns: int
+    """In the sink."""
+    blocked_ns: int
+    """In the source."""
+    stalled_ns: int
+    """It had still to be captured or pushed, and the session's loop stood still."""
+    paused_ns: int
+    """The gate was shut, wherever it was."""

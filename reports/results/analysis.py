@@ -52,5 +52,5 @@ class Analysis:
 
     @property
     def counted(self) -> tuple[BargeIn, ...]:
-        """Barge-ins that are such: what summaries and comparisons are made of."""
+        """Barge-ins that are such: what comparisons and assertions are made of."""
         return tuple(barge_in for barge_in in self.barge_ins if barge_in.counts)

@@ -12,10 +12,14 @@ VerdictKind = Literal["overlap", "activity", "transcript", "programmatic"]
 
 
 Outcome = Literal["committed", "resumed", "finished", "ignored", "closed", "hung-up", "handed-over"]
-"""What became of a barge-in. The last three are none: the session was closed, the caller left, or
-another agent took over."""
+"""``committed``: it stopped the speech. ``resumed``: the speech went on. ``finished``: nothing was
+left to stop. ``ignored``: the caller spoke over the agent and no verdict came. No barge-ins, for
+nobody interrupted: ``closed``, the session was closed; ``hung-up``, the caller had left;
+``handed-over``, another agent took over."""
 
-NO_BARGE_IN: Final[frozenset[Outcome]] = frozenset({"closed", "hung-up", "handed-over"})
+
+NO_BARGE_IN: Final[tuple[Outcome, ...]] = ("closed", "hung-up", "handed-over")
+"""Outcomes of what is in no summary and in no comparison."""
 
 
 LeakCause = Literal[
@@ -39,11 +43,12 @@ LeakSurvival = Literal["survived-clear", "pushed-late", "rest-of-long-frame"]
 class Cause(Measured):
     """Why a part of a leak was sent.
 
-    ``not-stopped``: no pause and no clear had come yet. ``queue-played-on``: the gate was closed,
-    the source's queue was not cleared. ``clear-pending``: the sink was cleared, the source not yet.
-    ``after-clear``: sent although the source had been cleared. ``resumed``: sent after a resume.
-    ``not-known``: several sinks were there, and the marks do not say which of them they are of.
-    The samples of all causes of a barge-in add up to its leak at *sent*.
+    ``not-stopped``: no pause and no clear had come yet, or the sink pushed on behind its pause.
+    ``queue-played-on``: the gate was closed, the source's queue was not cleared. ``clear-pending``:
+    the sink was cleared, the source not yet. ``after-clear``: sent although the source had been
+    cleared. ``resumed``: sent after a resume. ``not-known``: the trace has several sources and does
+    not say whose sink was paused, cleared or resumed. Marks count at the sink they went to. The
+    samples of all causes of a barge-in add up to its leak at *sent*.
     """
 
     cause: LeakCause
@@ -82,8 +87,8 @@ class BargeIn:
     """One attempt to interrupt one speech, and what it let through."""
 
     segment: int | None
-    """Segment under way, else the first that came later; ``None``: nothing was ever captured of the
-    speech."""
+    """Segment under way, or the first one of a speech of which nothing had been captured yet;
+    ``None``: nothing ever was."""
     speech_id: str | None
     """``None``: code feeds the sink itself."""
     partial: bool
@@ -144,18 +149,18 @@ class BargeIn:
     explanation: str
     """What happened, in words."""
     unseen: Unseen | None = None
-    """Why it is not known what was sent after the verdict; ``None``: it is, or no verdict came."""
+    """Why it is not known what was sent after the verdict, or over a caller who was ignored;
+    ``None``: it is, or there is nothing of the kind."""
     estimated: Mapping[str, Estimate | None] | None = None
     """What ``leaked`` would be, by boundary, where a sink that can't be followed lets only the time
     tell; no finding rests on it. ``None``: it is known to the sample, or not even this is."""
 
     @property
     def counts(self) -> bool:
-        """Whether a caller or code interrupted something: not where the session was closed, the
-        caller left or another agent took over."""
+        """Whether it is a barge-in at all: something else may have ended the speech."""
         return self.outcome not in NO_BARGE_IN
 
     @property
     def has_audio(self) -> bool:
-        """Whether there was anything to leak. Where there was not, its 0 says nothing."""
-        return self.segment is not None
+        """Whether the speech had any audio that could have been stopped."""
+        return self.segment is not None or self.partial

@@ -294,6 +294,10 @@ def _barge_ins(told: Sequence[Call]) -> Iterator[str]:
 def _summary(analyses: Sequence[Analysis]) -> Iterator[str]:
     rows = [[name, *figures] for name, _, figures in spreads(analyses)]
     yield from (*table(["ms", "median", "95 %", "worst"], rows), "")
+    left_out = summarize(analyses).left_out
+    if left_out:
+        named = ", ".join(f"{count} {plain(name)}" for name, count in left_out.items())
+        yield from (f"In none of these figures: {named}.", "")
 
 
 def _rules(analyses: Sequence[Analysis]) -> Iterator[str]:

@@ -26,7 +26,7 @@ CAUSES: Final = {
     "clear-pending": "sink cleared, source not yet",
     "after-clear": "sent although the source had been cleared",
     "resumed": "the gate had been opened again",
-    "not-known": "which of several sinks was stopped is not in the trace",
+    "not-known": "the trace does not say which sink was paused or cleared",
 }
 """Why audio was sent after the verdict."""
 

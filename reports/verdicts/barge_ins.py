@@ -1,24 +1,27 @@
 """From a balanced trace to barge-ins: the verdict on each, and what went out after it.
 
-A barge-in is one attempt on one speech. It opens with the first thing that happened to the speech
-(a pause, a verdict of the model, a call to interrupt, the commit) and closes with a resume; after
-the commit it only takes note of what follows. Which of these is the verdict is decided at the end,
-when it is known what became of the speech.
+One direction, from value to value: attempts (what happened to each speech), the decision (which
+instant is the verdict, and whose), what left from there on, why it left, what became of it all.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
+from probe.trace.events import LoopStalled
 from reports.account.boundary import FOREVER, SENT
 from reports.account.crossings import Audio
-from reports.results import Amount, BargeIn, Leak, Outcome
-from reports.verdicts.attempts import Attempt, collect
+from reports.account.estimates import Estimates
+from reports.results import Amount, BargeIn, Leak, Unseen
+from reports.units import one_rate
+from reports.verdicts.attempts import Attempt, another_began, find_attempts
+from reports.verdicts.caller import Caller
 from reports.verdicts.causes import find_causes
-from reports.verdicts.decisions import decide, ended_by, find_onset, ignored
-from reports.verdicts.leaks import estimated, last_sent, leaks, remaining, source_clear, stalled
-from reports.verdicts.scene import Scene
-from reports.verdicts.stories import tell
+from reports.verdicts.decision import Endings, decide, find_ignored, with_onset
+from reports.verdicts.leak import estimates_after, last_sent, leaks_after
+from reports.verdicts.outcome import outcome_of
+from reports.verdicts.story import afterthoughts_of, longest_stall, tell
 
 __all__ = ["find_barge_ins"]
 
@@ -28,31 +31,55 @@ def find_barge_ins(audio: Audio) -> list[BargeIn]:
 
     Which side of a verdict a sample falls on is as exact as the boundary's resolution.
     """
-    scene = Scene(audio)
-    attempts = []
-    began = collect(scene)
-    for attempt in began:
-        decide(scene, attempt)
+    events = audio.trace.events
+    estimates, afterthoughts = Estimates(audio), afterthoughts_of(events)
+    stalls = [event for event in events if isinstance(event, LoopStalled)]
+    of_speech: dict[str, list[Attempt]] = {}
+    attempts = _decided(audio)
+    for attempt in attempts:
+        of_speech.setdefault(attempt.speech, []).append(attempt)
+    return [
+        _barge_in(audio, attempt, of_speech[attempt.speech], estimates, stalls, afterthoughts)
+        for attempt in attempts
+    ]
+
+
+def _decided(audio: Audio) -> list[Attempt]:
+    """Every attempt that something came of, decided, by the instants they are about."""
+    events = audio.trace.events
+    caller, endings = Caller.of(events), Endings.of(events)
+    attempts: list[Attempt] = []
+    of_speech: dict[str, list[Attempt]] = {}
+    for attempt in find_attempts(audio):
+        begun_ns = _begun_ns(audio, attempt.speech)
+        decided = decide(attempt, caller, endings, begun_ns)
         # A call that nothing came of, on a speech that nothing else happened to, is none.
-        if attempt.verdict_ns is not None or attempt.pause_ns is not None:
-            attempts.append(attempt)
-    of_speech = _by_speech(began)
-    for attempt in attempts:
-        find_onset(scene, attempt, of_speech[attempt.speech])
-    attempts += ignored(scene, attempts)
-    attempts.sort(key=lambda a: a.about_ns)
-    of_speech = _by_speech(attempts)
-    return [_barge_in(scene, attempt, of_speech[attempt.speech]) for attempt in attempts]
+        if decided.verdict_ns is None and decided.pause_ns is None and decided.ended_by is None:
+            continue
+        mine = of_speech.setdefault(attempt.speech, [])
+        mine.append(with_onset(decided, caller, begun_ns, mine))
+        attempts.append(mine[-1])
+    attempts += find_ignored(audio, caller, attempts)
+    return sorted(attempts, key=lambda attempt: attempt.about_ns)
 
 
-def _by_speech(attempts: Sequence[Attempt]) -> dict[str, list[Attempt]]:
-    found: dict[str, list[Attempt]] = {}
-    for attempt in attempts:
-        found.setdefault(attempt.speech, []).append(attempt)
-    return found
+def _begun_ns(audio: Audio, speech: str) -> int:
+    """When a speech was created, or its first frame captured; `FOREVER`: never, as far as known."""
+    if speech == audio.under_way:
+        return -FOREVER
+    segments = audio.segments_of.get(speech, ())
+    first = [int(audio.ledger.sums.first_ns[row]) for row in segments[:1]]
+    return min([audio.created.get(speech, FOREVER), *first])
 
 
-def _barge_in(scene: Scene, attempt: Attempt, of_speech: Sequence[Attempt]) -> BargeIn:
+def _barge_in(
+    audio: Audio,
+    attempt: Attempt,
+    of_speech: Sequence[Attempt],
+    estimates: Estimates,
+    stalls: Sequence[LoopStalled],
+    afterthoughts: Sequence[tuple[int, str]],
+) -> BargeIn:
     speech, verdict = attempt.speech, attempt.verdict_ns
     later = [a for a in of_speech if a.about_ns > attempt.about_ns]
     next_verdict = min((a.verdict_ns for a in later if a.verdict_ns is not None), default=FOREVER)
@@ -60,72 +87,111 @@ def _barge_in(scene: Scene, attempt: Attempt, of_speech: Sequence[Attempt]) -> B
         (a.about_ns if a.onset_ns is None else a.onset_ns for a in later), default=FOREVER
     )
     next_start = max(next_start, attempt.about_ns)
-    leaked = leaks(scene, speech, verdict, next_verdict)
-    sent_leak = leaked[SENT.name] if leaked is not None else None
-    left = remaining(scene, attempt)
+    hush_ns = FOREVER if attempt.onset is None else attempt.onset.stop_ns
+
+    def after(since_ns: int | None, until_ns: int = next_start) -> dict[str, Leak | None] | None:
+        return leaks_after(audio, speech, since_ns, until_ns)
+
+    leaked = after(verdict, next_verdict)
+    sent = leaked[SENT.name] if leaked is not None else None
     until = next_start if verdict is None else next_verdict
-    seen = scene.audio.unseen(SENT, speech, attempt.about_ns, until) is None
-    sent_ns = last_sent(scene, speech, until) if seen else None
-    stop_ns, causes, survivors = None, None, None
-    if verdict is not None and sent_leak is not None:
-        late = sent_ns is not None and sent_ns > verdict and sent_leak.samples
-        stop_ns = sent_ns - verdict if late and sent_ns is not None else 0
-        causes, survivors = find_causes(scene, attempt, verdict, next_verdict)
-    hushed = FOREVER if attempt.onset_until_ns > next_start else attempt.onset_until_ns
-    cleared_ns = source_clear(scene, attempt, next_start)
+    last_sent_ns = last_sent(audio, speech, attempt.about_ns, until)
+    stop_ns = causes = survivors = None
+    if verdict is not None and sent is not None:
+        stop_ns = 0
+        if sent.samples and last_sent_ns is not None:
+            stop_ns = max(last_sent_ns - verdict, 0)
+        crossed = audio.crossed(SENT, speech, verdict, next_verdict)
+        causes, survivors = find_causes(audio, attempt, crossed)
+    remaining = _remaining(audio, attempt)
+    segment = _segment(audio, attempt)
+    source_clear_ns = _source_clear(audio, attempt, next_start)
+    began_ns = None
+    if segment is not None and audio.ledger.sums.first_ns[segment - 1] > attempt.about_ns:
+        began_ns = int(audio.ledger.sums.first_ns[segment - 1])
     return BargeIn(
-        segment=scene.segment_of(speech, attempt.about_ns),
+        segment=segment,
         speech_id=speech,
-        partial=speech == scene.audio.under_way,
-        unseen=None
-        if verdict is None or sent_leak is not None
-        else scene.audio.unseen(SENT, speech, verdict, next_verdict),
-        estimated=estimated(scene, speech, verdict, next_verdict),
+        partial=speech == audio.under_way,
+        unseen=_unseen(audio, attempt, until),
+        estimated=estimates_after(audio, estimates, speech, verdict, next_verdict),
         onset_ns=attempt.onset_ns,
         pause_ns=attempt.pause_ns,
         verdict_ns=verdict,
         verdict_kind=attempt.kind,
         commit_ns=attempt.commit_ns,
         clear_ns=attempt.clear_ns,
-        source_clear_ns=cleared_ns,
+        source_clear_ns=source_clear_ns,
         resume_ns=attempt.resume_ns,
-        last_sent_ns=sent_ns,
+        last_sent_ns=last_sent_ns,
         stop_ns=stop_ns,
-        outcome=_outcome(scene, attempt, sent_leak, left),
+        outcome=outcome_of(attempt, sent, remaining, has_audio=len(audio.frames(speech)) > 0),
         leaked=leaked,
-        after_onset=leaks(scene, speech, attempt.onset_ns, next_start),
-        after_pause=leaks(scene, speech, attempt.pause_ns, next_start),
-        after_commit=leaks(scene, speech, attempt.commit_ns, next_start),
-        after_clear=leaks(scene, speech, attempt.clear_ns, next_start),
-        after_source_clear=leaks(scene, speech, cleared_ns, next_start),
-        after_resume=leaks(scene, speech, attempt.resume_ns, next_start),
-        over_caller=leaks(scene, speech, attempt.onset_ns, min(hushed, next_start)),
-        remaining=left,
+        after_onset=after(attempt.onset_ns),
+        after_pause=after(attempt.pause_ns),
+        after_commit=after(attempt.commit_ns),
+        after_clear=after(attempt.clear_ns),
+        after_source_clear=after(source_clear_ns),
+        after_resume=after(attempt.resume_ns),
+        over_caller=after(attempt.onset_ns, min(hush_ns, next_start)),
+        remaining=remaining,
         causes=causes,
         survivors=survivors,
-        stalled_ns=stalled(scene, attempt, sent_ns),
-        story=tell(scene, attempt, next_start, sent_ns),
+        stalled_ns=longest_stall(stalls, attempt, last_sent_ns),
+        story=tell(
+            audio,
+            attempt,
+            afterthoughts,
+            began_ns=began_ns,
+            source_clear_ns=source_clear_ns,
+            last_sent_ns=last_sent_ns,
+            until_ns=next_start,
+        ),
         explanation="",
     )
 
 
-def _outcome(
-    scene: Scene, attempt: Attempt, sent: Leak | None, left: Amount | None
-) -> Outcome | None:
+def _unseen(audio: Audio, attempt: Attempt, until_ns: int) -> Unseen | None:
+    """Why it is not known what was sent after the verdict, or over the caller who was ignored."""
+    if attempt.verdict_ns is not None:
+        return audio.unseen(SENT, attempt.speech, attempt.verdict_ns, until_ns)
+    if attempt.ignored and attempt.onset is not None:
+        until_ns = min(until_ns, attempt.onset.stop_ns)
+        return audio.unseen(SENT, attempt.speech, attempt.onset.start_ns, until_ns)
+    return None
+
+
+def _segment(audio: Audio, attempt: Attempt) -> int | None:
+    """Number of the speech's segment under way, or of its first; ``None``: it never had one."""
+    segments = audio.segments_of.get(attempt.speech, [])
+    nth = bisect_right(
+        segments, attempt.about_ns, key=lambda row: int(audio.ledger.sums.first_ns[row])
+    )
+    return segments[max(nth - 1, 0)] + 1 if segments else None
+
+
+def _remaining(audio: Audio, attempt: Attempt) -> Amount | None:
+    """What of the speech could still have gone out at the verdict; a tail can't."""
+    verdict = attempt.verdict_ns
+    samples = None if verdict is None else audio.remaining(attempt.speech, verdict)
+    if samples is None:
+        return None
+    frames = len(audio.frames(attempt.speech)) if samples else 0
+    return Amount(frames, samples.count, one_rate(samples.rates))
+
+
+def _source_clear(audio: Audio, attempt: Attempt, until_ns: int) -> int | None:
+    """The first clear of a source of the speech since the attempt began."""
     if attempt.ignored:
-        return "ignored"
-    ended = ended_by(scene, attempt)
-    if ended is not None:
-        return ended
-    captured = len(scene.audio.frames(attempt.speech)) > 0
-    nothing_left = captured and left is not None and left.samples == 0
-    if attempt.committed_ns is not None:
-        return "finished" if nothing_left else "committed"
-    if attempt.resume_ns is not None:
-        return "resumed"
-    if nothing_left:
-        return "finished"
-    if attempt.done_ns is not None:
-        went_on = sent is not None and sent.samples > 0
-        return "resumed" if attempt.verdict_ns is not None and went_on else "finished"
+        return None
+    ledger = audio.ledger
+    sources = set(ledger.parts.source[audio.parts(attempt.speech)].tolist())
+    low, high = (
+        bisect_left(ledger.clears, at_ns, key=lambda clear: clear[1])
+        for at_ns in (attempt.first_ns, until_ns)
+    )
+    for source, at_ns, _ in ledger.clears[low:high]:
+        if not sources or source in sources:
+            # Once another speech has begun, every later clear is about that.
+            return None if another_began(audio, attempt, at_ns) else at_ns
     return None

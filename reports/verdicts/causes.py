@@ -1,185 +1,210 @@
-"""Why a leak was sent: the state of sink and source in which each of its samples left.
+"""Why each sample of a leak was sent: by the state that its own sink and its own source were in.
 
-A cause is proven from the marks of the sink whose source a sample was pushed to, and from when it
-was pushed. Where several sinks were there and the marks do not say whose they are (older traces),
-a cause that needs them is not known.
+A pause, a resume or a clear says something of the sink it went to, and of no other; and what a sink
+pushed although it was paused was not held by that pause. In a trace whose marks do not say which
+sink they went to, the states are followed twice, as if such marks had been this sink's and as if
+they had not; where that makes a difference, the cause is not known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TypeVar
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probe.trace.events import Tapped
-from probe.trace.reader import NONE
-from reports.account.boundary import FOREVER, SENT
-from reports.account.crossings import Crossed
+from probe.trace.events import SinkMarked
+from reports.account.boundary import FOREVER
+from reports.account.crossings import Audio, Crossed
+from reports.account.facts import Source
+from reports.account.stretches import Bools, Ints, grouped
+from reports.account.wire import CLEARED
 from reports.results import Cause, LeakCause, LeakSurvival, Survivor
 from reports.units import one_rate
 from reports.verdicts.attempts import Attempt
-from reports.verdicts.scene import Scene
 
-__all__ = ["find_causes", "survives"]
+__all__ = ["find_causes"]
 
-Bools = NDArray[np.bool_]
-Named = TypeVar("Named", LeakCause, LeakSurvival)
-_Sums = dict[Named, tuple[int, set[int]]]
+CAUSES: Final[tuple[LeakCause, ...]] = get_args(LeakCause)
+
+
+@dataclass(slots=True)
+class _Sum:
+    samples: int = 0
+    rates: set[int] = field(default_factory=set)
+
+    def add(self, crossed: Crossed) -> None:
+        self.samples += crossed.samples
+        self.rates |= crossed.rates
 
 
 def find_causes(
-    scene: Scene, attempt: Attempt, verdict: int, until_ns: int
+    audio: Audio, attempt: Attempt, leaked: Crossed
 ) -> tuple[tuple[Cause, ...], tuple[Survivor, ...]]:
-    """The leak by its causes, and how what was sent after a clear of the source escaped it."""
-    leaked = scene.audio.crossed(SENT, attempt.speech, verdict, until_ns)
-    if not leaked.samples:
-        return (), ()
-    until_ns = min(until_ns, int(leaked.until_ns.max()))
-    sums: _Sums[LeakCause] = {}
-    escaped: _Sums[LeakSurvival] = {}
-    for source in np.unique(scene.trace.pushed.source[leaked.frame]).tolist():
-        states, stopped = _states(scene, attempt, source, until_ns)
-        ends = [at_ns for at_ns, _ in states[1:]] + [FOREVER]
-        for (begin, cause), end in zip(states, ends, strict=True):
-            low, high = max(begin, verdict), min(end, until_ns)
-            if low >= high:
+    """Why a leak was sent, and how what was sent after a clear of its source escaped that.
+
+    The samples of all causes add up to the leak, those of the survivors to its cause
+    ``after-clear``. Exact, but for samples that left within the resolution of a change of state.
+    """
+    sums: dict[LeakCause, _Sum] = {}
+    escaped: dict[LeakSurvival, _Sum] = {}
+    for number, rows in grouped(audio.ledger.parts.source[leaked.part]):
+        source = audio.ledger.facts.sources[number]
+        mine = leaked.taken(rows)
+        begin, end = int(mine.at_ns.min()), int(mine.until_ns.max())
+        for low, high, states in _spans(audio, attempt, source, end):
+            if high <= begin or low >= end:
                 continue
-            crossed = scene.audio.crossed(SENT, attempt.speech, low, high)
-            crossed = crossed.taken(scene.trace.pushed.source[crossed.frame] == source)
-            if cause in ("queue-played-on", "not-known"):
-                # What was pushed after the gate was shut is proof that it was not shut for it.
-                shut = max((at_ns for at_ns in stopped if at_ns <= begin), default=FOREVER)
-                through = scene.trace.pushed.at_ns[crossed.frame] > shut
-                _add(sums, "not-stopped", crossed.taken(through))
-                crossed = crossed.taken(~through)
-            _add(sums, cause, crossed)
-            if cause == "after-clear":
-                _add_escapes(scene, crossed, escaped)
+            crossed = audio.left(np.unique(mine.part), max(low, begin), min(high, end))
+            for cause, caused in _told_apart(audio, crossed, states):
+                sums.setdefault(cause, _Sum()).add(caused)
+                if cause == "after-clear":
+                    for how, survivors in _survivors(audio, source, caused):
+                        escaped.setdefault(how, _Sum()).add(survivors)
     return (
-        tuple(Cause(cause, samples, one_rate(rates)) for cause, (samples, rates) in sums.items()),
-        tuple(Survivor(how, samples, one_rate(rates)) for how, (samples, rates) in escaped.items()),
+        tuple(Cause(name, s.samples, one_rate(s.rates)) for name, s in sums.items()),
+        tuple(Survivor(how, s.samples, one_rate(s.rates)) for how, s in escaped.items()),
     )
 
 
-def _states(
-    scene: Scene, attempt: Attempt, source: int, until_ns: int
-) -> tuple[list[tuple[int, LeakCause]], list[int]]:
-    """The state a source and its sink were in, from when on each, until an instant; and when the
-    sink was paused or cleared, if the last that was heard of it is that."""
-    facts = scene.ledger.facts
-    sink = facts.sources[source].sink if source in facts.sources else None
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What a source and its sink were in, from an instant on."""
+
+    since_ns: int
+    cause: LeakCause
+    paused_ns: int = -FOREVER
+    """When the gate was shut, where it was."""
+
+    def causes(self, pushed_ns: Ints) -> NDArray[np.str_]:
+        """Why each of some samples was sent. What was pushed after the gate was shut is proof that
+        nothing stopped it."""
+        through = (self.cause == "queue-played-on") & (pushed_ns > self.paused_ns)
+        return np.where(through, "not-stopped", self.cause)
+
+
+def _told_apart(
+    audio: Audio, crossed: Crossed, states: Sequence[_State]
+) -> Iterator[tuple[LeakCause, Crossed]]:
+    """What left while a source was in one of these states, by its cause."""
+    pushed_ns = audio.trace.pushed.at_ns[crossed.frame]
+    first, *others = (state.causes(pushed_ns) for state in states)
+    for other in others:
+        first = np.where(first == other, first, "not-known")
+    for cause in CAUSES:
+        if (first == cause).any():
+            yield cause, crossed.taken(first == cause)
+
+
+def _spans(
+    audio: Audio, attempt: Attempt, source: Source, until_ns: int
+) -> Iterator[tuple[int, int, Sequence[_State]]]:
+    """From when to when a source was in which states: one, or one of two."""
+    every = audio.ledger.marks
+    low, high = (bisect_left(every, at, key=_marked_ns) for at in (attempt.first_ns, until_ns))
     marks = [
-        mark
-        for mark in facts.marks_of(sink)
-        if attempt.first_ns <= mark.at_ns < until_ns and mark.mark != "flush"
+        mark for mark, _ in every[low:high] if mark.mark != "flush" and _may_be_of(mark, source)
     ]
-    told = len(scene.sources_pushed) == 1 or sink is not None
-    unnamed = any(mark.sink is None for mark in marks)
-    known = told and (len(scene.sources_pushed) == 1 or not unnamed)
-    changes: list[tuple[int, int, str]] = [(m.at_ns, m.at_ns, m.mark) for m in marks]
+    certain = [mark for mark in marks if _is_certain(audio, mark, source)]
+    ways = [_states(audio, attempt, source, certain, until_ns)]
+    if len(certain) < len(marks):
+        ways.append(_states(audio, attempt, source, marks, until_ns))
+    edges = sorted({state.since_ns for states in ways for state in states})
+    for low, high in pairwise([*edges, FOREVER]):
+        yield low, high, [[s for s in states if s.since_ns <= low][-1] for states in ways]
+
+
+def _marked_ns(mark: tuple[SinkMarked, int]) -> int:
+    return mark[0].at_ns
+
+
+def _may_be_of(mark: SinkMarked, source: Source) -> bool:
+    """Whether a mark may have gone to the sink of a source."""
+    return mark.sink is None or source.sink is None or mark.sink == source.sink
+
+
+def _is_certain(audio: Audio, mark: SinkMarked, source: Source) -> bool:
+    """Whether a mark that may be of the source's sink can be of no other."""
+    if mark.sink is not None and source.sink is not None:
+        return True
+    return len(audio.ledger.facts.sources) == 1
+
+
+def _states(
+    audio: Audio, attempt: Attempt, source: Source, marks: Sequence[SinkMarked], until_ns: int
+) -> list[_State]:
+    """The states of a source with these marks of its sink, in order of time."""
+    low, high = (bisect_left(source.clears, (at,)) for at in (attempt.first_ns, until_ns))
+    changes: list[tuple[int, int, str]] = [(mark.at_ns, mark.at_ns, mark.mark) for mark in marks]
     changes += [
-        (began, _emptied_ns(scene, attempt.speech, began, ended), "emptied")
-        for number, began, ended in scene.clears(attempt.first_ns, until_ns)
-        if number == source
+        (began, _emptied_ns(audio, attempt.speech, source, began, ended), "emptied")
+        for began, ended in source.clears[low:high]
     ]
-    state: LeakCause = "not-stopped"
+    state = _State(-FOREVER, "not-stopped")
     cleared = False
-    stopped: list[int] = []
-    since: list[tuple[int, LeakCause]] = [(-FOREVER, state)]
+    found = [state]
     for _, effective, what in sorted(changes):
-        if what in ("pause", "clear"):
-            stopped.append(effective)
-        elif what == "resume":
-            stopped.clear()
-        if what == "emptied":
-            state = "after-clear"
-        elif not known:
-            state = state if state == "after-clear" else "not-known"
-        elif what == "pause" and not cleared:
-            state = "queue-played-on"
+        if what == "pause" and not cleared:
+            state = _State(effective, "queue-played-on", effective)
+        elif what == "emptied":
+            state = _State(effective, "after-clear")
         elif what == "clear":
             cleared = True
-            if state != "after-clear":
-                state = "clear-pending"
+            if state.cause != "after-clear":
+                state = _State(effective, "clear-pending")
         elif what == "resume" and not cleared:
-            state = "resumed"
-        while since and since[-1][0] >= effective:
-            since.pop()
-        since.append((effective, state))
-    return since, stopped
+            state = _State(effective, "resumed")
+        while found and found[-1].since_ns >= effective:
+            found.pop()
+        found.append(replace(state, since_ns=effective))
+    return found
 
 
-def _add(sums: _Sums[Named], name: Named, crossed: Crossed) -> None:
-    if crossed.samples:
-        samples, rates = sums.get(name, (0, set()))
-        sums[name] = (samples + crossed.samples, rates | crossed.rates)
+def _emptied_ns(audio: Audio, speech: str, source: Source, began_ns: int, ended_ns: int) -> int:
+    """From when on what is sent was sent after a clear of the source.
+
+    The stamp of a block may be late by the resolution, so a sample counts as sent after the clear
+    only beyond that, unless its position lies behind what the clear took.
+    """
+    latest = ended_ns + source.resolution_ns
+    parts, rows = audio.ledger.parts, audio.parts(speech)
+    rows = rows[parts.source[rows] == source.number]
+    taken = rows[(parts.fate[rows] == CLEARED) & (parts.gone_ns[rows] == began_ns)]
+    if len(taken):
+        behind = rows[parts.start[rows] >= parts.stop[taken].max()]
+        latest = min(latest, int(parts.sent_ns[behind].min(initial=FOREVER)))
+    return max(latest, began_ns)
 
 
-def _add_escapes(scene: Scene, crossed: Crossed, sums: _Sums[LeakSurvival]) -> None:
-    """Adds what was sent after a clear of the source, by how it came to be there."""
-    p, push = scene.trace.pushed, crossed.frame
-    if not len(push):
-        return
-    clears = scene.ledger.clears
-    cleared = [
-        max((c for c in clears if c[0] == source and c[1] <= at), default=None)
-        for source, at in zip(p.source[push].tolist(), crossed.at_ns.tolist(), strict=True)
+def _survivors(
+    audio: Audio, source: Source, crossed: Crossed
+) -> Iterable[tuple[LeakSurvival, Crossed]]:
+    """What was sent after a clear of the source, by how it came to be there."""
+    ended = [
+        source.clears[bisect_left(source.clears, (at + 1,)) - 1][1] for at in crossed.at_ns.tolist()
     ]
-    ended = np.array([-FOREVER if c is None else c[2] for c in cleared], dtype=np.int64)
-    late = p.at_ns[push] > ended
-    long = ~late & _in_pieces(scene, crossed, ended)
+    late = audio.trace.pushed.at_ns[crossed.frame] > np.array(ended)
+    pieces = zip(crossed.frame.tolist(), ended, strict=True)
+    long = ~late & np.array([_in_pieces(audio, source, push, at) for push, at in pieces])
     names: tuple[tuple[LeakSurvival, Bools], ...] = (
         ("pushed-late", late),
         ("rest-of-long-frame", long),
         ("survived-clear", ~late & ~long),
     )
-    for how, rows in names:
-        _add(sums, how, crossed.taken(rows))
+    return [(how, crossed.taken(rows)) for how, rows in names if rows.any()]
 
 
-def _in_pieces(scene: Scene, crossed: Crossed, cleared_ns: NDArray[np.int64]) -> Bools:
-    """Whether each stretch is of a frame longer than its source's queue; where the queue's size is
-    not known, of one whose front had left before the clear that its rest came after."""
-    p, parts = scene.trace.pushed, scene.ledger.parts
-    queues: Mapping[int, int] = {
-        e.source: e.queue_ms
-        for e in scene.events
-        if isinstance(e, Tapped) and e.source is not None and e.queue_ms
-    }
-    found = np.zeros(len(crossed.frame), np.bool_)
-    for row, (push, ended) in enumerate(
-        zip(crossed.frame.tolist(), cleared_ns.tolist(), strict=True)
-    ):
-        queue_ms = queues.get(int(p.source[push]))
-        if queue_ms is not None:
-            found[row] = int(p.samples[push]) * 1000 > int(p.rate_hz[push]) * queue_ms
-            continue
-        mine = (parts.push == push) & (parts.sent_ns != NONE)
-        found[row] = bool((parts.sent_until_ns[mine] <= ended).any())
-    return found
-
-
-def _emptied_ns(scene: Scene, speech: str, began_ns: int, ended_ns: int) -> int:
-    """From when on what is sent was sent after a clear of the source.
-
-    The stamp of a block may be late by the resolution, so a sample counts as sent after the
-    clear only beyond that, unless its position lies behind what the clear took.
-    """
-    latest = ended_ns + scene.resolution
-    taken = scene.taken_until.get(began_ns)
-    if taken is not None:
-        parts, rows = scene.ledger.parts, scene.audio.parts(speech)
-        behind = parts.sent_ns[rows[parts.start[rows] >= taken]]
-        latest = min(latest, int(behind.min()) if len(behind) else latest)
-    return max(latest, began_ns)
-
-
-def survives(scene: Scene, speech: str, clear_ns: int) -> bool:
-    """Whether a push that was under way when the source was cleared went out all the same."""
-    ended = next((ended for _, _, ended in scene.clears(clear_ns, clear_ns + 1)), clear_ns)
-    parts, p, rows = scene.ledger.parts, scene.trace.pushed, scene.audio.parts(speech)
-    rows = rows[(parts.run[rows] >= 0) & (parts.sent_ns[rows] > ended)]
-    push = parts.push[rows]
-    return bool(((p.at_ns[push] <= ended) & (p.ended_ns[push] >= clear_ns)).any())
+def _in_pieces(audio: Audio, source: Source, push: int, cleared_ns: int) -> bool:
+    """Whether a frame is longer than its source's queue; where the queue's size is not known,
+    whether its front had left before the clear that its rest came after."""
+    p, parts = audio.trace.pushed, audio.ledger.parts
+    if source.queue_ms is not None:
+        return int(p.samples[push]) * 1000 > int(p.rate_hz[push]) * source.queue_ms
+    low, high = np.searchsorted(
+        parts.start, (p.start_sample[push], p.start_sample[push] + p.samples[push]), "left"
+    )
+    return bool((parts.sent_until_ns[low:high] <= cleared_ns).any())

@@ -5,13 +5,21 @@ With a realtime model also how the generation of an interrupted speech was stopp
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from reports.results import BargeIn, GenerationStop, Leak, Measured, Realtime, Segment
 from reports.units import ns_text
 
-__all__ = ["amount_text", "explain", "explain_stop", "measured", "unjoined_text"]
+__all__ = [
+    "UNSEEN",
+    "amount_text",
+    "explain",
+    "explain_stop",
+    "measured",
+    "unjoined_text",
+    "unseen_text",
+]
 
 _DECIDED = {
     "overlap": "the interruption model's verdict",
@@ -20,7 +28,7 @@ _DECIDED = {
     "programmatic": "a call from code",
 }
 
-_UNSEEN = {
+UNSEEN: Final = {
     "under-way": "part of it was in the source already",
     "bounded": "the file of the trace had reached its bound by then",
     "unread": "nobody read the wire",
@@ -30,7 +38,7 @@ _UNSEEN = {
     "buffer-reused": "the sink uses one buffer for every frame",
 }
 
-_UNJOINED = {**_UNSEEN, "channels": "the sink lays the audio out in another number of channels"}
+_UNJOINED = {**UNSEEN, "channels": "the sink lays the audio out in another number of channels"}
 
 _WHY = {
     "not-stopped": "{} before anything had stopped the sink",
@@ -41,11 +49,10 @@ _WHY = {
     "not-known": "{} of which it can't be told whether their sink had been stopped",
 }
 
-
 _ENDED = {
-    "closed": "The session was closed at {}, and that stopped the speech",
-    "hung-up": "The caller had left, and at {} that stopped the speech",
-    "handed-over": "Another agent took over, and at {} that stopped the speech",
+    "closed": "The session was closed, which ended the speech",
+    "hung-up": "The caller had left, and the speech ended",
+    "handed-over": "Another agent took over, and the speech ended",
 }
 
 
@@ -63,33 +70,33 @@ def measured(audio: Measured) -> str:
     return f"{audio.ms:.1f} ms ({audio.samples} samples)"
 
 
-def explain(barge_in: BargeIn, options: Mapping[str, Any], segments: Sequence[Segment] = ()) -> str:
-    """One paragraph, plain text, without figures that the trace does not hold.
-
-    Args:
-        barge_in: what is explained.
-        options: of the session.
-        segments: of the whole trace.
-    """
+def explain(barge_in: BargeIn, options: Mapping[str, Any]) -> str:
+    """One paragraph, plain text, without figures that the trace does not hold."""
     if barge_in.outcome == "ignored":
         over = (barge_in.over_caller or {}).get("sent")
+        went = (
+            f"how much of the reply was sent meanwhile is not known: {unseen_text(barge_in)}"
+            if over is None
+            else f"{amount_text(over)} of the reply were sent while the caller was speaking"
+        )
+        why = _why_ignored(options)
+        return f"The caller spoke over the agent and nothing stopped it: {went}.{why}"
+    if not barge_in.counts:
+        at_ns = next(m.at_ns for m in barge_in.story if m.event.startswith("commit:"))
         return (
-            f"The caller spoke over the agent and nothing stopped it: {amount_text(over)} of the "
-            f"reply were sent while the caller was speaking.{_why_ignored(options)}"
+            f"{_ENDED[barge_in.outcome or '']} at {ns_text(at_ns)}. Nobody interrupted it: that is "
+            "no barge-in, and nothing is counted as a leak."
         )
     if barge_in.verdict_ns is None:
         return _without_verdict(barge_in)
-    if barge_in.outcome in _ENDED:
-        told = _ENDED[barge_in.outcome].format(ns_text(barge_in.verdict_ns))
-        return f"{told}. Nobody interrupted it: that is no barge-in."
-    sentences = [_decision(barge_in, segments)]
+    sentences = [_decision(barge_in)]
     sent = (barge_in.leaked or {}).get("sent")
     if barge_in.outcome == "resumed":
         sentences += _resumed(barge_in, sent, options)
     elif barge_in.outcome == "finished":
         sentences.append("Nothing of the speech was left to stop.")
     elif sent is None:
-        sentences.append(f"What was sent after it is not known: {_unseen(barge_in)}.")
+        sentences.append(f"What was sent after it is not known: {unseen_text(barge_in)}.")
         about = (barge_in.estimated or {}).get("sent")
         if about is not None:
             sentences.append(f"By time it was ~ {ns_text(about.ns)} (± {ns_text(about.error_ns)}).")
@@ -111,11 +118,12 @@ def unjoined_text(segment: Segment) -> str | None:
     return None if segment.unjoined is None else _UNJOINED[segment.unjoined]
 
 
-def _unseen(barge_in: BargeIn) -> str:
-    return _UNSEEN[barge_in.unseen or "unread"]
+def unseen_text(barge_in: BargeIn) -> str:
+    """Why it is not known what was sent, where that is so."""
+    return UNSEEN[barge_in.unseen or "unread"]
 
 
-def _decision(barge_in: BargeIn, segments: Sequence[Segment]) -> str:
+def _decision(barge_in: BargeIn) -> str:
     decided = _DECIDED[barge_in.verdict_kind or "programmatic"]
     text = f"The verdict was {decided} at {ns_text(barge_in.verdict_ns or 0)}"
     if barge_in.verdict_kind == "activity" and barge_in.pause_ns is not None:
@@ -124,15 +132,11 @@ def _decision(barge_in: BargeIn, segments: Sequence[Segment]) -> str:
         text += f", {ns_text(barge_in.verdict_ns - barge_in.onset_ns)} after the caller's onset"
     if barge_in.partial:
         text += "; the speech was under way when the probe came"
-    elif _captured_later(barge_in, segments):
+    elif not barge_in.has_audio:
+        text += ", and nothing of the speech was ever captured"
+    elif any(m.event.startswith("first frame") for m in barge_in.story):
         text += ", when nothing of the speech had been captured yet"
     return text + "."
-
-
-def _captured_later(barge_in: BargeIn, segments: Sequence[Segment]) -> bool:
-    """Whether nothing of the speech had been captured at the verdict."""
-    started = [s.started_ns for s in segments if s.speech_id == barge_in.speech_id]
-    return all(at_ns > (barge_in.verdict_ns or 0) for at_ns in started)
 
 
 def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -> list[str]:
@@ -141,7 +145,8 @@ def _resumed(barge_in: BargeIn, sent: Leak | None, options: Mapping[str, Any]) -
     went = (
         f"{amount_text(sent)}{of} that remained of the reply went out after the verdict"
         if sent is not None
-        else "how much of the reply went out after the verdict is not known: " + _unseen(barge_in)
+        else "how much of the reply went out after the verdict is not known: "
+        + unseen_text(barge_in)
     )
     if barge_in.resume_ns is None:
         return [

@@ -172,6 +172,9 @@ def _summary(page: Page, analyses: Sequence[Analysis]) -> None:
     page.title(f"Summary of {summary.barge_ins} barge-ins in {summary.traces} traces")
     outcomes = ", ".join(f"{count} {name}" for name, count in summary.outcomes.items())
     page.fact("outcomes", outcomes or "none")
+    if summary.left_out:
+        left_out = ", ".join(f"{count} {name}" for name, count in summary.left_out.items())
+        page.fact("left out", left_out)
     page.fact("", f"{'median':>8}{'95 %':>8}{'worst':>8}")
     for name, meaning, figures in spreads(analyses):
         page.fact(f"{name} (ms)", "".join(f"{figure:>8}" for figure in figures), meaning)
