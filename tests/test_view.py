@@ -96,16 +96,14 @@ def closed(folder: Path) -> Path:
 @of_every_form
 def test_what_is_no_barge_in_leaks_nothing(form: str, tmp_path: Path) -> None:
     text = shown(form, closed(tmp_path))
-    assert "Nobody interrupted it: that is no barge-in." in text
-    assert "leaked after" not in text.replace("audio, segments in turn leaked after", "")
+    assert "Nobody interrupted it: that is no barge-in" in text
     assert "leaked, sent" not in text
-    assert "leaked because" not in text
-    assert "o barge-in in this trace" in text or form in ("terminal", "markdown")
     if form != "notebook":
         assert "No barge-in on segment 1: the session was closed" in text
-        assert "50.0 ms (1200 samples)" in text or "50.0 | 1200" in text
     if form == "markdown":
         assert text.startswith("**No barge-in** in call.jsonl")
+    elif form != "terminal":
+        assert "no barge-in in this trace" in text
 
 
 def test_what_is_no_barge_in_stands_behind_all_that_are(tmp_path: Path) -> None:

@@ -296,7 +296,7 @@ def _verdicts(analysis: Analysis) -> Iterator[dict[str, Any]]:
 
 def _leaks(analysis: Analysis) -> Iterator[dict[str, Any]]:
     """Spans of what crossed after the verdict, as the analysis has them."""
-    for found in analysis.counted:
+    for found in analysis.barge_ins:
         for boundary in LEAKING:
             leak = (found.leaked or {}).get(boundary)
             if leak is None:

@@ -172,8 +172,7 @@ def _barge_in(barge_in: BargeInView) -> Iterator[str]:
     yield from (f"### {barge_in.title}", "", plain(barge_in.found.explanation), "")
     facts = (*barge_in.leaked, *barge_in.facts)
     amounts = [(fact.name + fact.alone, fact.amount) for fact in facts]
-    leaked = "leaked" if barge_in.found.counts else "sent"
-    amounts += [(f"{leaked} because {cause.meaning}", cause.amount) for cause in barge_in.causes]
+    amounts += [(f"leaked because {cause.meaning}", cause.amount) for cause in barge_in.causes]
     rows = [[name, amount.ms, amount.samples] for name, amount in amounts]
     yield from (*table(["", "ms", "samples"], rows), "")
 

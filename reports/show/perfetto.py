@@ -62,7 +62,7 @@ def render(analyses: Sequence[Analysis], timelines: Sequence[Timeline]) -> bytes
         in_ms = [(at, samples * 1000 / depth.rate_hz) for at, samples in points]
         book.counter(f"queue of source {depth.source}", "ms", in_ms)
     book.slices("sent", _of_frames(timeline.sent))
-    book.slices("leaked", _leaks(analysis.counted))
+    book.slices("leaked", _leaks(analysis.barge_ins))
     book.slices("inserted silence", _of_frames(timeline.inserted))
     book.slices("lost", _of_stretches(timeline.lost))
     book.slices("claimed playback", _of_stretches(timeline.claimed))

@@ -38,11 +38,9 @@ def figures(page: Page, call: Call, barge_in: BargeInView) -> None:
     page.line(f"  speech {printable(barge_in.speech)}", "dim")
     page.line()
     if barge_in.judged:
-        known = barge_in.known and barge_in.found.counts
         page.line(
-            f"  {'leaked after the verdict' if barge_in.found.counts else 'after its end'}: "
-            f"{barge_in.sent} sent, {barge_in.pushed.length} pushed",
-            "bold red" if barge_in.leaks else "bold green" if known else "bold",
+            f"  leaked after the verdict: {barge_in.sent} sent, {barge_in.pushed.length} pushed",
+            "bold red" if barge_in.sent.is_some else "bold green" if barge_in.known else "bold",
         )
         if call.analysis.balanced is False:
             page.line("    no result: the balance does not add up, see above", "bold red")

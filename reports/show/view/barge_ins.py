@@ -75,21 +75,10 @@ class BargeInView:
         return self.found.leaked is not None
 
     @property
-    def leaks(self) -> bool:
-        """Whether what was sent after the verdict is a leak, and there is some."""
-        return self.sent.is_some and self.found.counts
-
-    @property
     def leaked(self) -> tuple[Fact, ...]:
-        """What crossed after the verdict; nothing leaks where nobody barged in. None: no verdict
-        came."""
-        if not self.judged:
-            return ()
-        leaked, after, alone = ("", "after its end", " after its end")
-        if self.found.counts:
-            leaked, after, alone = ("leaked, ", "after the verdict", "")
-        amounts = (("sent", self.sent), ("pushed", self.pushed))
-        return tuple(Fact(f"{leaked}{at}", amount, after, alone) for at, amount in amounts)
+        """What crossed after the verdict; none: no verdict came."""
+        amounts = (("sent", self.sent), ("pushed", self.pushed)) if self.judged else ()
+        return tuple(Fact(f"leaked, {at}", amount, "after the verdict") for at, amount in amounts)
 
     def holds(self, at_ns: int) -> bool:
         """Whether an instant falls into it."""
