@@ -16,8 +16,8 @@ frame lies in time, is in a `Timeline`, as columns of numpy:
     timeline = reports.lay_out("call.jsonl")
     timeline.sent.at_ns, timeline.sent.samples
 
-Pages, tables and everything else that is written come from `reports.show`, one module a
-format:
+Pages, tables and everything else that is written come from `reports.show`, one module a form, all
+of them listed in `reports.show.FORMS`:
 
     from reports.show import html, tables
     Path("call.html").write_text(html.render([analysis], [timeline]), encoding="utf-8")

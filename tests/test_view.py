@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from reports import Analysis, analyze
+from probe.trace.events import InterruptCalled, SessionClosed, SpeechCommitted, SpeechDone
+from reports import Analysis, analyze, worst_first
 from reports.results import Outcome
 from reports.show import html, markdown, notebook, terminal
 from reports.timeline import lay_out
@@ -75,6 +76,45 @@ def test_a_leak_that_is_not_known_is_no_good_news(tmp_path: Path) -> None:
     (line,) = [line for line in lines if "leaked after the verdict" in line]
     assert "\x1b[1;32m" not in line, "green"
     assert "\x1b[1;31m" not in line, "red"
+
+
+def closed(folder: Path) -> Path:
+    """A session that is closed while the agent speaks: 50 ms go out until the sink is cleared."""
+    call = Simulation()
+    for _ in range(30):
+        call.capture(480)
+    call.tick(20)
+    call.happens(SessionClosed, "user_initiated")
+    call.happens(InterruptCalled, "s1", by="programmatic")
+    call.happens(SpeechCommitted, "s1")
+    call.tick(5)
+    call.clear()
+    call.happens(SpeechDone, "s1", interrupted=True)
+    return write(folder / "call.jsonl", call.end())
+
+
+@of_every_form
+def test_what_is_no_barge_in_leaks_nothing(form: str, tmp_path: Path) -> None:
+    text = shown(form, closed(tmp_path))
+    assert "Nobody interrupted it: that is no barge-in" in text
+    assert "leaked, sent" not in text
+    if form != "notebook":
+        assert "No barge-in on segment 1: the session was closed" in text
+    if form == "markdown":
+        assert text.startswith("**No barge-in** in call.jsonl")
+    elif form != "terminal":
+        assert "no barge-in in this trace" in text
+
+
+def test_what_is_no_barge_in_stands_behind_all_that_are(tmp_path: Path) -> None:
+    for folder in ("closed", "leaky"):
+        (tmp_path / folder).mkdir()
+    paths = [closed(tmp_path / "closed"), write(tmp_path / "leaky" / "c.jsonl", leaking())]
+    analyses = [analyze(path) for path in paths]
+    assert [b.outcome for _, b in worst_first(analyses)] == ["committed", "closed"]
+    text = " ".join(terminal.render(analyses).split())
+    assert "Summary of 1 barge-ins in 2 traces" in text
+    assert "No barge-in in 1 of 2 traces." in markdown.render(analyses)
 
 
 @pytest.mark.parametrize("outcome", ["committed", "closed", "hung-up", "handed-over"])

@@ -59,7 +59,7 @@ def render(analyses: Sequence[Analysis], expected: Sequence[Sequence[Result]] | 
 def _key_line(told: Sequence[Call]) -> str:
     """What one wants to know, in a line that survives being quoted."""
     analyses = [call.analysis for call in told]
-    pairs = worst_first(told)
+    pairs = [(call, b) for call, b in worst_first(told) if b.found.counts]
     judged = [(call, b) for call, b in pairs if b.judged]
     rest = f"{_swallowed_said(analyses)}{_balance_said(analyses)}{_findings_said(analyses)}."
     if not pairs:
@@ -170,9 +170,8 @@ def _about(call: Call) -> Iterator[str]:
 
 def _barge_in(barge_in: BargeInView) -> Iterator[str]:
     yield from (f"### {barge_in.title}", "", plain(barge_in.found.explanation), "")
-    amounts = [("leaked, sent", barge_in.sent), ("leaked, pushed", barge_in.pushed)]
-    amounts = amounts if barge_in.judged else []
-    amounts += [(fact.name + fact.alone, fact.amount) for fact in barge_in.facts]
+    facts = (*barge_in.leaked, *barge_in.facts)
+    amounts = [(fact.name + fact.alone, fact.amount) for fact in facts]
     amounts += [(f"leaked because {cause.meaning}", cause.amount) for cause in barge_in.causes]
     rows = [[name, amount.ms, amount.samples] for name, amount in amounts]
     yield from (*table(["", "ms", "samples"], rows), "")
@@ -286,7 +285,7 @@ def _barge_ins(told: Sequence[Call]) -> Iterator[str]:
     notes = [f"Milliseconds, worst first{more}."]
     if any(not call.analysis.balanced for call in told):
         notes.append("(!): no balance.")
-    if quiet := sum(not call.barge_ins for call in told):
+    if quiet := sum(not call.analysis.counted for call in told):
         notes.append(f"No barge-in in {quiet} of {len(told)} traces.")
     yield from ("", " ".join(notes), "")
 

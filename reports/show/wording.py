@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-__all__ = ["CAUSES", "DASH", "LOSSES", "PACKAGES", "count_text", "packages", "plural", "shown"]
+__all__ = [
+    "CAUSES",
+    "DASH",
+    "LOSSES",
+    "NO_BARGE_INS",
+    "PACKAGES",
+    "count_text",
+    "packages",
+    "plural",
+    "shown",
+]
 
 DASH: Final = "–"
 """Stands for what is not known."""
@@ -33,6 +43,13 @@ LOSSES: Final = {
     ("cleared", "source-closed"): "the source was closed",
 }
 """What lost audio, by what became of it and the cause."""
+
+NO_BARGE_INS: Final = {
+    "closed": "the session was closed",
+    "hung-up": "the caller had left",
+    "handed-over": "another agent took over",
+}
+"""What stopped a speech that nobody barged into, by the outcome."""
 
 PACKAGES: Final = {
     "python": {"livekit_agents": "livekit-agents", "livekit": "livekit"},

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from reports.results import Analysis, BargeIn, Leak, Moment
 from reports.show.view.quantity import Quantity, audio, estimate, time
-from reports.show.wording import CAUSES, DASH, count_text
+from reports.show.wording import CAUSES, DASH, NO_BARGE_INS, count_text
 from reports.units import time_ms
 
 __all__ = ["BargeInView", "Fact", "Step", "told"]
@@ -71,8 +71,14 @@ class BargeInView:
 
     @property
     def judged(self) -> bool:
-        """Whether a verdict came, from which on a leak is counted."""
+        """Whether a verdict came."""
         return self.found.leaked is not None
+
+    @property
+    def leaked(self) -> tuple[Fact, ...]:
+        """What crossed after the verdict; none: no verdict came."""
+        amounts = (("sent", self.sent), ("pushed", self.pushed)) if self.judged else ()
+        return tuple(Fact(f"leaked, {at}", amount, "after the verdict") for at, amount in amounts)
 
     def holds(self, at_ns: int) -> bool:
         """Whether an instant falls into it."""
@@ -136,6 +142,8 @@ def _title(barge_in: BargeIn) -> str:
     where = f"segment {barge_in.segment}"
     if barge_in.segment is None:
         where = "a speech under way" if barge_in.partial else "a speech without audio"
+    if not barge_in.counts:
+        return f"No barge-in on {where}: {NO_BARGE_INS[barge_in.outcome or '']}"
     kind = f"{barge_in.verdict_kind} verdict" if barge_in.verdict_kind else "no verdict"
     return f"Barge-in on {where}: {kind}, outcome {barge_in.outcome or 'not decided'}"
 

@@ -229,7 +229,7 @@ def headline(call: Call) -> list[Headline]:
 
 
 def _leak(call: Call) -> Headline:
-    worst = [barge_in for _, barge_in in worst_first([call])]
+    worst = [barge_in for _, barge_in in worst_first([call]) if barge_in.found.counts]
     judged = [barge_in for barge_in in worst if barge_in.judged]
     if not judged:
         none = "no barge-in in this trace" if not worst else "no verdict, so no leak is counted"
